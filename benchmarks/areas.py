@@ -1,34 +1,33 @@
 """Shares of listed areas under alpha: noise on edges along their adjacency, beside noise on every area.
 
-    python benchmarks/areas.py [--zones 200] [--rounds 20]
+    python benchmarks/areas.py [--zones 200] [--rounds 10]
 
 A town of zones (points around a centre, at least 0.1 km apart) with declared distances; 2,000 users of 10 records, who
-stay near a home. *Today* is `session.frequencies()` on the `Distances` space, by the method that it chooses, as the
-nearest distribution. *White* has Laplace noise of scale `2 D/(d alpha n)` on every area, `d` the least distance, and
-the nearest distribution. *Edges* are those of the Delaunay triangles of the zones' centres, each of length `l` with
-Laplace noise of scale `s D/(l alpha n)`, `s` the graph's stretch: the most that its shortest paths are longer than the
-distances. A record that moves from one zone to another is a flow along the shortest path, whose cost is its length over
-`s D/(alpha n)`, and so at most `alpha n` times the distance over `D`: `(alpha, 0)` d_EM-DP by the flow mechanism
-(`emdp/mechanisms/central/edges.py`). Then least squares in the noise's norm over the distributions. Distances are exact
-(POT), in km; noise of the last two is numpy's, since the product has no edges of areas.
+stay near a home. All by the product, with its own noise: *today* is `frequencies()` without cells, of all items of the
+space, by the method that it chooses, made a distribution; *white* is `frequencies("zone", noise="laplace")`, made one;
+*edges* is `frequencies("zone")`, made one; *measure* is the fit of `measure()`, with what its preview expects at towns.
+Distances are exact (POT), in km.
 """
 
 import argparse
 import math
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import ot
 import polars as pl
-from scipy.sparse.csgraph import shortest_path
-from scipy.spatial import Delaunay, distance_matrix
+from scipy.spatial import distance_matrix
 
 import emdp
 from emdp.transport.simplex import project_to_simplex
 
 USERS, RECORDS = 2000, 10
 LEVELS = (5.0, 20.0, 80.0)
+TODAY = 3
+"""Rounds of today's way, whose error is the largest."""
 Floats = np.ndarray
 
 
@@ -36,25 +35,47 @@ def main() -> None:
     """Print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zones", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=10)
     wanted = parser.parse_args()
     rng = np.random.default_rng(1)
     places = zones(wanted.zones, rng)
     apart = distance_matrix(places, places)
     rows, truth = visits(places, apart, rng)
-    edges, lengths, stretch = graph(places, apart)
     least = apart[apart > 0].min()
-    print(f"{wanted.zones} zones, {len(edges)} edges, stretch {stretch:.3f}, least distance {least:.2f} km")
-    print("| alpha | today | white, nearest distribution | edges, fit | white / edges |\n|---|---|---|---|---|")
-    for alpha in LEVELS:
-        loss = alpha * USERS / apart.max()
-        white, along = [], []
-        for _ in range(wanted.rounds):
-            noisy = truth + rng.laplace(scale=2.0 / (least * loss), size=len(truth))
-            white.append(distance(project_to_simplex(noisy), truth, apart))
-            along.append(distance(by_edges(truth, edges, stretch / (lengths * loss), rng), truth, apart))
-        found = [today(rows, apart, alpha, truth)] + [shown(own) for own in (white, along)]
-        print(f"| {alpha:g} | {' | '.join(found)} | {np.mean(white) / np.mean(along):.1f} |", flush=True)
+    print(f"{wanted.zones} zones, least distance {least:.2f} km")
+    print("| alpha | today | white | edges | measure | expected | over measured |\n|---|---|---|---|---|---|---|")
+    names = [f"z{own}" for own in range(len(truth))]
+    space = emdp.Distances("zone", names, apart, unit="km")
+    table = emdp.read(rows, user="user", space=space, users=USERS)
+    with tempfile.TemporaryDirectory() as folder:
+        budget, ledger = emdp.EmdDP(1e6), Path(folder) / "a.ledger"
+        with emdp.Session(table, budget=budget, ledger=ledger) as session:
+            for alpha in LEVELS:
+                off = partial(distance_of, names, truth, apart)
+                print(row(session, alpha, wanted.rounds, off, space.diameter), flush=True)
+
+
+def row(session: emdp.Session, alpha: float, rounds: int, off: Callable[..., float], diameter: float) -> str:
+    """Return a line of the table."""
+    found: dict[str, list[float]] = {"today": [], "white": [], "edges": [], "measure": []}
+    for turn in range(rounds):
+        name = f"a{alpha:g}_{turn}"
+        if turn < TODAY:
+            found["today"].append(off(session.frequencies(alpha=alpha, name=f"t{name}").frame, f"t{name}"))
+        white = session.frequencies("zone", alpha=alpha, noise="laplace", name=f"w{name}")
+        found["white"].append(off(white.frame, f"w{name}"))
+        found["edges"].append(off(session.frequencies("zone", alpha=alpha, name=f"e{name}").frame, f"e{name}"))
+        found["measure"].append(off(session.measure(alpha=alpha, name=f"m{name}").table(), "weight"))
+    expected = session.preview(emdp.measure(alpha=alpha)).comparison["expected_error"].min() * diameter
+    ratio = expected / float(np.mean(found["measure"]))
+    return f"| {alpha:g} | {' | '.join(shown(own) for own in found.values())} | {expected:.3f} | {ratio:.2f} |"
+
+
+def distance_of(names: list[str], truth: Floats, apart: Floats, frame: pl.DataFrame, column: str) -> float:
+    """Return how far shares, made a distribution, are from the truth."""
+    values = dict(frame.select("zone", column).iter_rows())
+    shares = project_to_simplex(np.array([values.get(name, 0.0) for name in names]))
+    return float(ot.emd2(shares / shares.sum(), truth, apart))
 
 
 def zones(count: int, rng: np.random.Generator) -> Floats:
@@ -74,59 +95,6 @@ def visits(places: Floats, apart: Floats, rng: np.random.Generator) -> tuple[pl.
     at = np.array([rng.choice(len(places), RECORDS, p=near[home] / near[home].sum()) for home in homes])
     rows = pl.DataFrame({"user": np.repeat(np.arange(USERS), RECORDS), "zone": [f"z{own}" for own in at.ravel()]})
     return rows, np.bincount(at.ravel(), minlength=len(places)) / at.size
-
-
-def graph(places: Floats, apart: Floats) -> tuple[Floats, Floats, float]:
-    """Return edges of the triangulation, their lengths, and the stretch."""
-    triangles = Delaunay(places).simplices
-    edges = np.unique(
-        np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [0, 2]]])), axis=0
-    )
-    lengths = apart[edges[:, 0], edges[:, 1]]
-    weights = np.zeros_like(apart)
-    weights[edges[:, 0], edges[:, 1]] = lengths
-    paths = shortest_path(weights, directed=False)
-    return edges, lengths, float(np.max(paths[apart > 0] / apart[apart > 0]))
-
-
-def by_edges(truth: Floats, edges: Floats, scales: Floats, rng: np.random.Generator) -> Floats:
-    """Return the distribution nearest, in the noise's norm, to shares with noise on edges."""
-    noisy, flow = truth.copy(), rng.laplace(scale=scales)
-    np.add.at(noisy, edges[:, 1], flow)
-    np.add.at(noisy, edges[:, 0], -flow)
-    ends = np.zeros((len(edges), len(truth)))
-    ends[np.arange(len(edges)), edges[:, 0]], ends[np.arange(len(edges)), edges[:, 1]] = -1.0, 1.0
-    inverse = np.linalg.pinv(ends.T @ (ends * np.square(scales)[:, None]))
-    step = 1.0 / np.linalg.eigvalsh(inverse).max()
-    found = ahead = np.full(len(truth), 1.0 / len(truth))
-    momentum = 1.0
-    for _ in range(2000):
-        after = project_to_simplex(ahead - step * (inverse @ (ahead - noisy)))
-        faster = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-        ahead, found, momentum = after + (momentum - 1.0) / faster * (after - found), after, faster
-    return found
-
-
-def today(rows: pl.DataFrame, apart: Floats, alpha: float, truth: Floats) -> str:
-    """Return what the product's own frequencies are off by, made a distribution."""
-    names = [f"z{own}" for own in range(len(truth))]
-    space = emdp.Distances("zone", names, apart)
-    table = emdp.read(rows, user="user", space=space, users=USERS)
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        budget = emdp.EmdDP(4.0 * alpha)
-        with emdp.Session(table, budget=budget, ledger=Path(folder) / "a.ledger") as session:
-            for _ in range(3):
-                frame = session.frequencies(alpha=alpha).frame
-                values = dict(frame.select("zone", "frequency").iter_rows())
-                shares = np.array([values.get(name, 0.0) for name in names])
-                found.append(distance(project_to_simplex(shares), truth, apart))
-    return shown(found)
-
-
-def distance(shares: Floats, truth: Floats, apart: Floats) -> float:
-    """Return the earth-mover distance."""
-    return float(ot.emd2(shares / shares.sum(), truth, apart))
 
 
 def shown(found: list[float]) -> str:

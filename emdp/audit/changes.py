@@ -17,6 +17,7 @@ from emdp.estimators.frequency.measure_tree import TreePlan
 from emdp.expressions import evaluate
 from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import AdditiveMechanism
+from emdp.mechanisms.central.edge_graph import GraphLaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.items.finite import FiniteRandomizer
 from emdp.spaces import Space
@@ -108,6 +109,10 @@ def _flows(mechanism: EdgeMechanism, given: Floats) -> Floats:
     Along a path it is how far the weights' centre moves, which a potential that rises along the axis shows to be the
     least; round an axis the shorter way, of a listed axis the change of its weights.
     """
+    if isinstance(mechanism, GraphLaplaceMechanism):
+        # an item is at one place, to which it gives as much as all others to theirs, or elsewhere, at the last node
+        at = np.where(given.max(axis=1) > 0, given.argmax(axis=1), mechanism.dimension - 1)
+        return np.asarray(mechanism.costs()[np.ix_(at, at)] * given.max(), dtype=np.float64)
     axes, found = mechanism.axes, np.zeros((len(given), len(given)))
     inner = given[:, : mechanism.edge_grid.inner].reshape(len(given), *(axis.size for axis in axes))
     for place, axis in enumerate(axes):

@@ -60,7 +60,8 @@ class Frequencies:
         in the 2-norm or one near in the unit of ``d_em``. The estimates and their intervals stay as they are.
     noise : {"auto", "laplace", "gaussian", "k_norm", "edges"}
         Law of the noise of cells; ``"edges"`` is noise on the edges between neighbouring cells, whose errors cancel in
-        regions. Of cells of a pitch, under alpha, ``"auto"`` is that wherever a cell's expected error is no larger.
+        regions. Of cells of a pitch, and of values with given distances, ``"auto"`` is that under alpha wherever a
+        cell's expected error is no larger.
     messages : "auto" or int
         Of all items of a finite space, in the shuffle model and at user level: how many bits of Hadamard rows each user
         sends, each mixed apart; ``"auto"`` is one message by the best method.

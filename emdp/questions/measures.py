@@ -24,6 +24,9 @@ __all__ = ["Measure", "measure", "measure_statement"]
 class Measure:
     """The distribution of the average user's records over the whole item space (private-measures.md).
 
+    Of one part that lists up to 500 places with their distances, such as areas, every place is a node, under ``alpha``
+    alone, without pitch, resolution, pairs and structure.
+
     Parameters
     ----------
     price : Price

@@ -53,15 +53,18 @@ class FitAxis:
     ----------
     weights : numpy.ndarray
         Shape (nodes, places): what a place of the fine grid gives to each node; columns add up to 1.
-    form : {"path", "round", "listed", "tree"}
+    form : {"path", "round", "listed", "tree", "graph"}
         How the nodes hang together; see :mod:`emdp.mechanisms.central.edge_grid`. A tree has a power of 4 of them.
     variance : float
         Variance of an edge's noise along the axis.
+    laplacian : numpy.ndarray, optional
+        Of a graph: the covariance of its noise over the variance, shape (nodes, nodes).
     """
 
     weights: Floats
     form: str
     variance: float
+    laplacian: Floats | None = None
 
     def basis(self) -> tuple[Floats, Floats]:
         """Return an orthonormal basis, a row a vector, that diagonalises the axis's Laplacian, and its eigenvalues.
@@ -75,6 +78,9 @@ class FitAxis:
         size = len(self.weights)
         if self.form == "tree":
             return _steps_in_blocks(size)
+        if self.laplacian is not None:
+            values, columns = np.linalg.eigh(self.laplacian)
+            return columns.T, np.maximum(values, 0.0)
         place, number = np.arange(size), np.arange(size)[:, None]
         if self.form == "round":
             angle = 2.0 * np.pi * number * place / size
@@ -252,7 +258,7 @@ def _transforms(axis: FitAxis, places: int) -> tuple[Transform, Transform]:
 
 def _to_basis(axis: FitAxis, *, is_back: bool = False) -> Transform:
     """Return the product with the axis's basis, or with its transpose, by a fast transform where there is one."""
-    if axis.form == "tree":
+    if axis.form in ("tree", "graph"):
         vectors = axis.basis()[0]
         matrix = vectors.T if is_back else vectors
         return lambda values: np.asarray(matrix @ values, dtype=np.float64)

@@ -21,6 +21,7 @@ import emdp.mechanisms
 from emdp.base.errors import RefusedError, UsageError
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.bandits.rewards import BatchRewards
+from emdp.mechanisms.central.edge_graph import GraphLaplaceMechanism
 from emdp.mechanisms.central.edge_grid import EdgeAxis
 from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.mechanisms.central.tiers import TieredNoise
@@ -257,6 +258,14 @@ ROWS: list[tuple[str, str, Call]] = [
     ("central/edges", "Gaussian noise has a delta", lambda: EdgeGaussianMechanism.on(LINE, alpha=1.0)),
     ("central/edges", "a number for each node", lambda: EdgeLaplaceMechanism.on(LINE, alpha=1.0).release([])),
     ("central/edges", "exact values are rounded", lambda: EdgeLaplaceMechanism.on(LINE, alpha=1.0).release([0.5] * 3)),
+    (
+        "central/edge_graph",
+        "the graph is connected",
+        lambda: GraphLaplaceMechanism.over([(0, 1), (2, 3)], [1.0, 1.0], alpha=1.0),
+    ),
+    ("central/edge_graph", "lengths are finite", lambda: GraphLaplaceMechanism.over([(0, 1)], [0.0], alpha=1.0)),
+    ("central/edge_graph", "there is an edge", lambda: GraphLaplaceMechanism.over([], [], alpha=1.0)),
+    ("central/edge_graph", "each edge has a length", lambda: GraphLaplaceMechanism.over([(0, 1)], [1, 1], alpha=1.0)),
     ("central/tree", "an axis has two nodes", lambda: Tree((1, 1))),
     ("central/tree", "sides have a size", lambda: Tree((4, 0))),
     ("central/tree", "factors reach as far as the levels", lambda: Tree((4**9 + 1,))),

@@ -4,6 +4,9 @@ The rule is public: it compares the root of the mean over the cells of the squar
 cell. Where they are alike edges win, since the errors of neighbouring cells then cancel: a region of ``s x s`` inner
 cells has ``s`` times the variance of one, not ``s^2``, and intervals of cells are shorter, since a sum of four numbers
 has lighter tails than one.
+
+Listed values with given distances have noise on the edges of a graph (:mod:`emdp.mechanisms.central.edge_graph`): that
+of :mod:`emdp.expressions.cells.place_graphs` with the least mean square error, or a list's where it has less.
 """
 
 import math
@@ -16,11 +19,14 @@ from emdp.base.errors import UsageError
 from emdp.estimators.frequency.resistance import user_flow
 from emdp.estimators.plan import parallel_event
 from emdp.estimators.user_groups import GroupNoise
-from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis
+from emdp.expressions.analysis.checker import largest_quotient
+from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis, LabelAxis
 from emdp.expressions.cells.errors import aggregation_sum_error
 from emdp.expressions.cells.flow_bounds import STAR, flow_lipschitz, is_partition
+from emdp.expressions.cells.place_graphs import place_graphs, places_of
 from emdp.expressions.numbers.outward import div_up
-from emdp.mechanisms.central.edge_grid import EdgeAxis, Form
+from emdp.mechanisms.central.edge_graph import GraphLaplaceMechanism
+from emdp.mechanisms.central.edge_grid import LARGEST_RATIO, EdgeAxis, Form
 from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
@@ -29,7 +35,7 @@ from emdp.privacy.rounding import quotient_up
 from emdp.questions.price import Price
 from emdp.spaces import Space
 
-__all__ = ["EdgeNoise", "axis_form", "edge_noise", "least_noise"]
+__all__ = ["EdgeNoise", "axis_form", "edge_noise", "edge_ways", "least_noise"]
 
 AS_NEAR = 1.0 + 1e-9
 """Errors within this factor are as near as one another."""
@@ -75,24 +81,37 @@ def edge_noise(aggregation: Aggregation, space: Space, sizes: Sequence[int], pri
     >>> edge_noise(histogram, space, [100], Price("alpha", 2.0)).noise.widest.scale
     0.02
     """
+    ways = edge_ways(aggregation, space, sizes, price)
+    return min(ways, key=lambda way: way.error)
+
+
+def edge_ways(aggregation: Aggregation, space: Space, sizes: Sequence[int], price: Price) -> list[EdgeNoise]:
+    """Return noise on edges by each law and on each graph, or the one refusal."""
     if space.elsewhere is not None and price.is_user_level:
-        return EdgeNoise(None, refusal="under epsilon an edge from every cell to the point elsewhere has more noise")
+        return [EdgeNoise(None, refusal="under epsilon an edge from every cell to the point elsewhere has more noise")]
     if not is_partition(aggregation, space):
-        return EdgeNoise(None, refusal="the listed values are not all values, so that their shares do not add up to 1")
+        why = "the listed values are not all values, so that their shares do not add up to 1"
+        return [EdgeNoise(None, refusal=why)]
     laws: list[type[EdgeLaplaceMechanism] | type[EdgeGaussianMechanism]] = [EdgeLaplaceMechanism]
     if (
         price.delta > least_gaussian_delta(2 * aggregation.cells * len(aggregation.axes))
         and price.level <= LARGEST_ALPHA
     ):
         laws.append(EdgeGaussianMechanism)
-    found = []
+    found: list[tuple[EdgeMechanism, ...]] = []
     for law in laws:
         constants = _constants(aggregation, space, price, law.norm)
         if constants is None:
-            return EdgeNoise(None, refusal="cells are not along columns of the space")
+            return [EdgeNoise(None, refusal="cells are not along columns of the space")]
         made = {size: _mechanism(law, aggregation, space, constants, size, price) for size in set(sizes)}
         found.append(tuple(made[size] for size in sizes))
-    mechanisms = min(found, key=lambda one: max(own.root_mean_square for own in one))
+    for ends, graph in () if price.is_user_level else _graphs(aggregation, space):
+        drawn = {size: _on_graph(ends, graph, aggregation, space, size, price) for size in set(sizes)}
+        found.append(tuple(drawn[size] for size in sizes))
+    return [_of(mechanisms, price) for mechanisms in found]
+
+
+def _of(mechanisms: tuple[EdgeMechanism, ...], price: Price) -> EdgeNoise:
     name = mechanisms[0].name.removeprefix("edge ")
     error = max(own.root_mean_square for own in mechanisms)
     reason = f"{name} noise on the edges between neighbouring cells: root mean square error {error:.3g} a cell."
@@ -108,6 +127,43 @@ def least_noise(edges: EdgeNoise, cells: GroupNoise) -> GroupNoise:
         return cells
     against = f", against {other:.3g} with {cells.widest.name} noise on every cell, and less in regions of cells."
     return replace(edges.noise, choice=edges.noise.choice[:-1] + against)
+
+
+Graph = tuple[tuple[tuple[int, int], ...], tuple[float, ...]]
+"""Ends of edges, and what each carries for a move by one unit of ``d_X``."""
+
+
+def _graphs(aggregation: Aggregation, space: Space) -> list[Graph]:
+    """Return the graphs whose edges can have noise on one grid; none where cells are of something else."""
+    part, axis = places_of(aggregation, space), aggregation.axes[0]
+    if part is None or not isinstance(axis, LabelAxis):
+        return []
+    found = []
+    for graph in place_graphs(axis, part):
+        # the distance of one part is at most that of whole items over the part's share
+        whole = [[own if each is part else 0.0 for each in space.parts] for own in graph.constants]
+        constants = tuple(largest_quotient(own, space) for own in whole)
+        all_edges = [*constants, *([] if space.elsewhere is None else [div_up(1.0, space.elsewhere)])]
+        if max(all_edges) <= min(all_edges) * (LARGEST_RATIO / 2.0):
+            found.append((graph.ends, constants))
+    return found
+
+
+def _on_graph(
+    ends: tuple[tuple[int, int], ...],
+    constants: Sequence[float],
+    aggregation: Aggregation,
+    space: Space,
+    users: int,
+    price: Price,
+) -> GraphLaplaceMechanism:
+    return GraphLaplaceMechanism.over(
+        ends,
+        [quotient_up(own, users) for own in constants],
+        away=_away(space, users),
+        alpha=price.level,
+        statistic_error=quotient_up(aggregation_sum_error(aggregation, space), users),
+    )
 
 
 def _constants(aggregation: Aggregation, space: Space, price: Price, norm: int) -> tuple[float, ...] | None:
@@ -132,8 +188,11 @@ def _mechanism(
     ]
     shared: dict[str, Any] = {"delta": price.delta} if law is EdgeGaussianMechanism else {}
     error = quotient_up(aggregation_sum_error(aggregation, space), users)
-    away = 0.0 if space.elsewhere is None else quotient_up(div_up(1.0, space.elsewhere), users)
-    return law.on(axes, away=away, alpha=price.level, statistic_error=error, **shared)
+    return law.on(axes, away=_away(space, users), alpha=price.level, statistic_error=error, **shared)
+
+
+def _away(space: Space, users: int) -> float:
+    return 0.0 if space.elsewhere is None else quotient_up(div_up(1.0, space.elsewhere), users)
 
 
 def axis_form(axis: Axis) -> Form:

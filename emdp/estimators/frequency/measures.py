@@ -20,6 +20,7 @@ import numpy as np
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.frequency.edge_noise import edge_noise
+from emdp.estimators.frequency.listed_measures import ListedCells, ListedRows, listed_notes, listed_ways
 from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_TREE, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
 from emdp.estimators.frequency.measure_structures import structure_note, structures
@@ -110,13 +111,15 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
     grid, noise = way
     aggregation, mechanism = _aggregation(grid), noise.widest
     is_tree = _where(way) == "tree"
-    kind = TreeRows if is_tree else PairRows if query.pairs else MeasureRows
+    is_listed = isinstance(grid, ListedCells)
+    kind = TreeRows if is_tree else PairRows if query.pairs else ListedRows if is_listed else MeasureRows
     rows = kind(query.name, grid, mechanism, space)
     check_names(rows.columns)
     constant = change_of(aggregation, space, query.price).lipschitz
     column = noise.share_column(query, grid.cells.text, constant)
     told = () if query.price.is_user_level else structure_note(grid, space, "joint")
     others = () if query.price.is_user_level else structures(grid, space)
+    own = listed_notes(grid) if is_listed else _notes(way, users, query.price)
     shared: dict[str, Any] = {
         "aggregation": aggregation,
         "scales": (1.0,),
@@ -125,7 +128,7 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
         "columns": (tree_column(column, grid, mechanism) if is_tree else column,),
         "choice": noise.choice,
         "finisher": ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        "notes": (*_notes(way, users, query.price), *told, *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
+        "notes": (*own, *told, *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
         "has_absent": space.elsewhere is not None,
         "comparison": (*_comparison(ways, grid), *others),
     }
@@ -134,6 +137,9 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
 
 def _ways(query: Measure, space: Space, users: int) -> list[Way]:
     """Return the nodes and the noise of every way to release the measure."""
+    listed = listed_ways(query, space, users)
+    if listed:
+        return listed
     price = query.price
     asked: dict[str, Any] = {"pitch": query.pitch, "resolution": query.resolution, "columns": query.columns}
     if not price.is_user_level:

@@ -49,6 +49,7 @@ from emdp.estimators.user_groups import (
 )
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis
 from emdp.expressions.cells.flow_bounds import is_partition
+from emdp.expressions.cells.place_graphs import places_of
 from emdp.expressions.nodes.base import Constant
 from emdp.expressions.numbers.outward import add_up, div_up, sqrt_up
 from emdp.mechanisms import AdditiveMechanism, LaplaceMechanism
@@ -206,11 +207,13 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
 def _noise(
     query: FrequencyQuery, aggregation: Aggregation, space: Space, sizes: Sequence[int], change: Change
 ) -> GroupNoise:
-    """Return what was asked for; of cells of a pitch under alpha by default the less of noise on edges and on cells."""
+    """Return what was asked for; of cells of a pitch, or of a graph, under alpha the less noise of edges and cells."""
     if query.noise == "edges":
         return edge_noise(aggregation, space, sizes, query.price).asked()
     cells = noise_of_groups(change, sizes, query.price, query.noise)
-    if query.noise != "auto" or query.price.is_user_level or not isinstance(query.cells, Grid):
+    if query.noise != "auto" or query.price.is_user_level:
+        return cells
+    if not isinstance(query.cells, Grid) and places_of(aggregation, space) is None:
         return cells
     return least_noise(edge_noise(aggregation, space, sizes, query.price), cells)
 

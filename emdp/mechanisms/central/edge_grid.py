@@ -25,12 +25,15 @@ from emdp.base.checks import check_choice, check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 
-__all__ = ["EdgeAxis", "EdgeGrid", "Form"]
+__all__ = ["LARGEST_RATIO", "EdgeAxis", "EdgeGrid", "Form"]
 
 Form = Literal["path", "round", "listed"]
 FORMS: tuple[Form, ...] = ("path", "round", "listed")
 
 Integers = npt.NDArray[Any]
+
+LARGEST_RATIO = 2**14
+"""Largest quotient of two axes' sensitivities: their noise is drawn on one grid."""
 
 SAFE = 2**61
 """Sums in 64-bit integers stay below it; larger ones are Python's integers."""
@@ -128,6 +131,11 @@ class EdgeGrid:
                 [place * inner + (order if place % 2 == 0 else order[::-1]) for place in range(axis.size)]
             )
         return np.append(order, self.inner) if self.has_away else order
+
+    @property
+    def rounding(self) -> Integers:
+        """Each node but the last, after all that lead to it, with the neighbour that its sum goes on to: the snake."""
+        return np.stack([self.snake[:-1], self.snake[1:]], axis=1)
 
     def divergence(self, drawn: Sequence[Integers], releases: int = 1) -> Integers:
         """Return ``M W`` in units of ``1/parts``, one row a release (none for one release).

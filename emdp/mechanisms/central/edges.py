@@ -56,7 +56,7 @@ from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.central.additive import AdditiveMechanism, tail_below
-from emdp.mechanisms.central.edge_grid import EdgeAxis, EdgeGrid
+from emdp.mechanisms.central.edge_grid import LARGEST_RATIO, EdgeAxis, EdgeGrid
 from emdp.privacy.events.table import Event
 from emdp.privacy.guarantees.kinds import Guarantee
 from emdp.privacy.rounding import as_decimal, float_at_least
@@ -64,9 +64,6 @@ from emdp.privacy.rounding import as_decimal, float_at_least
 __all__ = ["EdgeMechanism"]
 
 Integers = npt.NDArray[Any]
-
-LARGEST_RATIO = 2**14
-"""Largest quotient of two axes' sensitivities: their noise is drawn on one grid."""
 
 WEIGHT_STEPS = 2.0**-12
 """Relative step that weights of a linear query are rounded up to; a larger weight makes no tail smaller."""
@@ -158,7 +155,7 @@ class EdgeMechanism(AdditiveMechanism):
         steps = math.log1p(WEIGHT_STEPS)
         codes, counts = np.unique(np.ceil(np.log(scaled / scaled.max()) / steps), return_counts=True)
         sizes = np.exp(codes * steps) * float(scaled.max()) * (1.0 + 2.0**-40)
-        rounding = float(np.abs(np.diff(values[self.edge_grid.snake])).sum())
+        rounding = float(np.abs(np.diff(values[self.edge_grid.rounding], axis=1)).sum())
         return self._half_width(sizes * self.grid, counts, tail=tail_below(level), rounding=rounding)
 
     def linear_deviation(self, weights: Floats) -> float:
@@ -239,17 +236,17 @@ class EdgeMechanism(AdditiveMechanism):
         return grid.divergence(drawn, releases).ravel()
 
     def _rounded(self, values: Sequence[Fraction]) -> list[int]:
-        """Return whole numbers with sum ``1/grid``: differences of rounded sums along the snake."""
+        """Return whole numbers with sum ``1/grid``: differences of rounded sums along the snake, or of branches."""
         total = int(1 / Fraction(self.grid))
         denominator = math.lcm(*(Fraction(value).denominator for value in values))
         scaled = [Fraction(value).numerator * (denominator // Fraction(value).denominator) for value in values]
-        found, running, before = [0] * len(values), 0, 0
-        order = self.edge_grid.snake.tolist()
-        for place in order[:-1]:
-            running += scaled[place]
-            rounded = (2 * running * total + denominator) // (2 * denominator)
-            found[place], before = rounded - before, rounded
-        found[order[-1]] = total - before
+        found, running, last = [0] * len(values), scaled, 0
+        for node, last in self.edge_grid.rounding.tolist():
+            rounded = (2 * running[node] * total + denominator) // (2 * denominator)
+            running[last] += running[node]
+            found[node] += rounded
+            found[last] -= rounded
+        found[last] += total
         return found
 
     def _draw(self) -> Sequence[int]:
