@@ -3,7 +3,7 @@
 An entry of kind ``"totals"`` says of each table what its budgets had paid, and what was set aside in them, by all
 entries before it. A session that opens the ledger later begins there (:mod:`emdp.ledger.start`). Tables with a budget
 per period, and those whose periods have lists of users, are not summed up: what counts for whom depends on who asks,
-so that their charges are read.
+so that their charges are read. So are those of a table of whose charges one names no budget by its kind.
 
 **Theorem.** Let every totals entry state what :func:`totals_of` finds in the entries before it. Then an account that
 begins at the newest totals and replays the charges after them is the account of all charges, and what is outstanding
@@ -26,7 +26,7 @@ from emdp.base.errors import LedgerError
 from emdp.budgets.carried import SUMS, Left, carried_account, carried_shown
 from emdp.budgets.reservations import left_of
 from emdp.budgets.shown import Shown, followed
-from emdp.budgets.spending import COPY, budgets_of, list_of
+from emdp.budgets.spending import COPY, budgets_of, list_of, payer_of
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.ledger.entries import EntryIndex, View, end_of, later, of_table, tables_of
@@ -117,14 +117,16 @@ def _totals(entries: Sequence[Entry], known: Known) -> dict[str, Any] | None:
     budgets = budgets_of(entries)
     if any(is_by_source(budget.guarantee) for budget in budgets):
         return None
+    names = [budget.guarantee.kind_name for budget in budgets]
     found = []
     for budget in budgets:
         key = canonical_json(budget.to_json())
         last, account, shown, held = known.get(key) or (*_begun(entries, budget), None)
         charges = later(entries, last, "charge")
-        if any(list_of(entry) for entry in charges):
-            return None
         try:
+            # Earlier versions named a budget by its place; a charge to no budget is refused by whoever reads it.
+            if any(list_of(entry) or payer_of(entry) not in names for entry in charges):
+                return None
             account, more = followed(account, shown or Shown({}), charges)
         except LedgerError:
             # Of an earlier version, whose charges may be told otherwise.

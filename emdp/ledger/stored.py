@@ -150,7 +150,8 @@ class StoredLedger(Ledger, Generic[Connection]):
         return found
 
     def is_due(self) -> bool:
-        return self._entries[-1].sequence - (self._index.totals.sequence if self._index.totals else 0) >= EVERY
+        since = self._entries[-1].sequence - (self._index.totals.sequence if self._index.totals else 0)
+        return since >= EVERY and self._may_state()
 
     def append_totals(self, table: str, totals: Mapping[str, Any], end: int) -> bool:
         def admit(entries: Sequence[Entry]) -> None:

@@ -114,6 +114,8 @@ class TableRecords:
         """Compute an aggregation, to be held until it is asked for; False where that was not done, or failed."""
         try:
             found = scan(self.table, aggregation)
+            # Of data that changed meanwhile nothing is held, since they may be put back.
+            found = found if self.table.data_version() == self.scans.version else None
         except Exception:  # noqa: BLE001 - nobody was charged for all of it, so that no error may say what was computed.
             found = None
         except BaseException as stopped:  # noqa: BLE001 - raised again.

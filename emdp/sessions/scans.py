@@ -11,8 +11,9 @@ records as it would with a scan of its own.
 and gives nothing but a :class:`~emdp.base.statistic.Statistic`. What is charged, and whether the budgets cover it, is
 settled by public numbers. The values are the same: each has its own columns and its own sums of integers, in units that
 depend on its expression and the space, over the same users and cells, and such sums depend on nothing beside them. They
-are of the same data: what was read under one version is given under that version alone, which is compared before a
-statement is computed and again before its answer is shown. A scan of several that fails is as if it had not been tried:
+are of the same data: what was read under one version is given under that version alone. It is compared before a
+statement is computed, after the scan of several, which is let go if it is another one then, and before an answer is
+shown. A scan of several that fails is as if it had not been tried:
 the statement has its own. What a crash leaves is what it left, since nothing here is written. What is left is time:
 that of the first statement depends on public facts of the others.
 
@@ -44,7 +45,7 @@ class SharedScans:
     def __init__(self) -> None:
         self._coming: list[Aggregation | OwnedTotals] = []
         self._found: dict[object, tuple[tuple[Expression, ...], tuple[Statistic, ...]]] = {}
-        self._version = ""
+        self.version = ""
 
     def __repr__(self) -> str:
         return f"SharedScans(expected={len(self._coming)})"
@@ -62,9 +63,9 @@ class SharedScans:
 
     def begin(self, version: str) -> None:
         """Forget what was computed of other data."""
-        if version != self._version:
+        if version != self.version:
             self._found.clear()
-        self._version = version
+        self.version = version
 
     def widened(self, aggregation: Aggregation | OwnedTotals, users: int | None) -> Aggregation | OwnedTotals:
         """Return the statement of an aggregation and of those expected that can be computed with it.

@@ -284,7 +284,7 @@ def test_totals_alone_charge_nothing(path):
         assert check_totals(ledger.entries()) > 0
 
 
-def test_lists_by_period_and_numbers_of_many_digits_are_not_summed_up():
+def test_lists_by_period_budgets_by_place_and_numbers_of_many_digits_are_not_summed_up():
     budget = {"budgets": [PLAIN[1].to_json()]}
     kind = PLAIN[1].guarantee.kind_name
 
@@ -296,6 +296,9 @@ def test_lists_by_period_and_numbers_of_many_digits_are_not_summed_up():
     plain = GuaranteeEvent(UserDP(0.25))
     assert totals_of(entries(plain))["budgets"][0]["level"] == "1/4"
     assert totals_of(entries(plain, list={"users": "ab", "apart": []})) is None
+    # Budgets by their place, as earlier versions wrote, and unknown ones are no less spent.
+    for named in (0, "local UserDP", [kind], None):
+        assert totals_of(entries(plain, budget=named)) is None
     assert totals_of(entries(GuaranteeEvent(UserDP(1e-300)))) is None
 
 

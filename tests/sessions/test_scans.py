@@ -155,6 +155,36 @@ def test_what_is_held_is_given_of_the_version_that_it_was_read_under_alone(tmp_p
     assert found == [(2,), (9,)]
 
 
+def test_nothing_is_held_of_data_that_were_others_during_the_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, number in (("good", 2.0), ("bad", 3.0)):
+        FRAME.with_columns(x=pl.lit(number)).write_parquet(tmp_path / name)
+    path, real = tmp_path / "t.parquet", records.aggregate
+
+    def turn(name: str) -> None:
+        (tmp_path / "new").symlink_to(tmp_path / name)
+        (tmp_path / "new").replace(path)
+
+    def turned(own: Any, asked: Any) -> Any:
+        turn("bad")
+        return real(own, asked)
+
+    turn("good")
+    shared, asked, found = SharedScans(), [Aggregation((X,)), Aggregation((X * X,))], []
+    for one in asked:
+        held = records.TableRecords(table(str(path), version=None, users=9), shared)
+        for other in asked:
+            held.check_aggregation(other)
+        held.version()
+        with monkeypatch.context() as patched:
+            patched.setattr(records, "aggregate", turned if not found else real)
+            found.append(held.aggregate(one)[0].open())
+        # Put back before the second, which must not have what was read meanwhile. Its instance is locked to other data.
+        turn("good")
+    assert found == [(3,), (4,)]
+
+
 FAILURES = [ValueError("{}"), DataRuleError("{}; mend it."), MemoryError("{}")]
 
 

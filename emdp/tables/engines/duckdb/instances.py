@@ -186,7 +186,9 @@ def kept_open(
     prepare : callable
         Called once with the connection and the folder: must lock it.
     """
-    known = {**settings, "files": list(files), "temporary files": tempfile.gettempdir()}
+    # What a link leads to is locked with it.
+    places = [os.path.realpath(one) for one in files]
+    known = {**settings, "files": [*files, *places], "temporary files": tempfile.gettempdir()}
     kept = _kept.pop(READS, None)
     if kept is not None and kept.known != known:
         kept.close()

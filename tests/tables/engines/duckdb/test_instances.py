@@ -441,6 +441,16 @@ class TestKeptForFiles:
         names = ("enable_external_file_cache", "parquet_metadata_cache")
         assert set(reads().execute(settings.format(*names)).fetchall()) == {("false",)}
 
+    def test_a_link_is_read_where_it_leads_now(self, tmp_path: Path) -> None:
+        path, read = tmp_path / "link.parquet", []
+        for value in (0.25, 0.75):
+            write(kept := tmp_path / f"{value}.parquet", [value] * 2)
+            path.unlink(missing_ok=True)
+            path.symlink_to(kept)
+            with execution.opened(emdp.tables.source.open_source(str(path)), {}, None) as connection:
+                read += connection.execute("SELECT DISTINCT x FROM source_rows").fetchall()
+        assert read == [(0.25,), (0.75,)]
+
     def test_it_opens_its_own_files_alone(self, file: Path, opened: list[Any]) -> None:
         other = file.with_name("other.parquet")
         write(other, [1.0, 0.5])
