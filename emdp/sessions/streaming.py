@@ -259,25 +259,29 @@ def previewed_stream(
     _check_own_budget(accounts)
     entries = accounts.ledger.entries(accounts.name)
     found = find_stream(entries, request.key(table, rules), request.periods)
-    plan, refusal = request.as_paid(found), ""
+    plan = request.as_paid(found)
     is_paid = found is not None and request.is_paid(found)
     bill = None if is_paid else StreamBill.of(accounts, request.due(found))
-    try:
-        if bill is not None:
-            bill.check(entries, tags.reserve)
-    except BudgetExceededError as error:
-        refusal = str(error)
     return StreamPreview(
         query=request.planned.text,
         guarantee=plan.guarantee,
         periods=found.periods if found is not None and is_paid else request.periods,
         released=() if found is None else tuple(found.periods[place - 1] for place in sorted(found.released)),
         costs=() if bill is None else tuple((str(own.guarantee), what, times) for own, what, times in bill.charged()),
-        refusal=refusal,
+        refusal="" if bill is None else _refusal(bill, entries, tags.reserve),
         frame=plan.expected(request.show),
         facts=stream_facts(request, plan, found),
         notes=(*dict.fromkeys(one.note for one in plan.plan.columns if one.note), *notes_of(request.planned, table)),
     )
+
+
+def _refusal(bill: StreamBill, entries: Sequence[Entry], reserve: str | None) -> str:
+    """Return why budgets do not cover a bill; nothing where they do."""
+    try:
+        bill.check(entries, reserve)
+    except BudgetExceededError as error:
+        return str(error)
+    return ""
 
 
 def _check_own_budget(accounts: Accounts) -> None:

@@ -19,7 +19,7 @@ from emdp.expressions.nodes.base import Constant
 from emdp.tables import Table, aggregate, mean_of_user_means, read
 from emdp.tables.engines.duckdb.execution import opened
 from emdp.tables.engines.duckdb.limits import THREADS_VARIABLE
-from emdp.tables.statements import cells
+from emdp.tables.statements import cell_rules
 from emdp.tables.statements.cells import MEAN_BITS, cell_statement
 from emdp.tables.statements.linear import linear_statement
 
@@ -138,7 +138,7 @@ def test_two_scans_give_the_means_of_one(stored: Table, name: str, monkeypatch: 
     aggregation = MEANS[name]
     chosen = replace(aggregation, users=some)
     found = [exact(table_of(stored.source.pattern), one) for one in (aggregation, chosen)]
-    monkeypatch.setattr(cells, "reads_users_apart", lambda _: False)
+    monkeypatch.setattr(cell_rules, "reads_users_apart", lambda _: False)
     before = [exact(table_of(stored.source.pattern), one) for one in (aggregation, chosen)]
     for one, other in zip(found, before, strict=True):
         unit = cell_statement(stored, aggregation).units[0]
@@ -159,7 +159,7 @@ def test_two_scans_give_the_totals_of_one(
     both = [TOTALS[name], replace(TOTALS[name], users=UserGroups(keys, groups, (15, 15)))]
     pattern = stored.source.pattern
     found = [exact(table_of(pattern, users), one) for one in both]
-    monkeypatch.setattr(cells, "reads_users_apart", lambda _: False)
+    monkeypatch.setattr(cell_rules, "reads_users_apart", lambda _: False)
     before = [exact(table_of(pattern, users), one) for one in both]
     if name == "loose cap":
         assert found == before
@@ -214,7 +214,7 @@ def test_keys_of_any_type_with_and_without_gaps(kind: Any, name: str, monkeypatc
     listed = [str(user) if kind == pl.String else user for user in range(20)]
     cases = [(rows, 22), (rows, listed), (ended, [*listed, last])]
     found = [exact(table_of(one, users), TWO_SCANS[name]) for one, users in cases]
-    monkeypatch.setattr(cells, "reads_users_apart", lambda _: False)
+    monkeypatch.setattr(cell_rules, "reads_users_apart", lambda _: False)
     before = [exact(table_of(one, users), TWO_SCANS[name]) for one, users in cases]
     for one, other in zip(found, before, strict=True):
         assert list(map(float, one[0])) == pytest.approx(list(map(float, other[0])), rel=1e-9)
