@@ -73,7 +73,8 @@ def drawn_alpha(alpha0: float, draws: int, w_min: float = 0.0) -> float:
     """
     strength = check_range("alpha0", alpha0, 0.0, LARGEST)
     least = check_unit_interval("w_min", w_min, zero=True, one=True)
-    change = -math.expm1(-strength * least) / least if least > 0 else strength
+    # No product is rounded to a subnormal number; the strength is the limit, and above.
+    change = -math.expm1(-strength * least) / least if strength * least > 2.0**-900 else strength
     return float_up(check_count("draws", draws) * Fraction(math.exp(strength) * change) * MARGIN)
 
 

@@ -57,8 +57,12 @@ def affine(node: Node) -> Affine:
 
 
 def reduced(query: OwnedSelect) -> OwnedSelect:
-    """Return a statement with sums of affine functions of one argument made of its sum and its count."""
-    parts = {item.name: affine(item.node) for item in query.items if item.kind == "sum" and item.node is not None}
+    """Return a statement with sums of affine functions of one argument made of its sum and its count.
+
+    Those whose ranges were chosen stay: each is clamped to its own, as its answer says.
+    """
+    summed = [item for item in query.items if item.kind == "sum" and not item.is_ranged]
+    parts = {item.name: affine(item.node) for item in summed if item.node is not None}
     by_base: dict[Node, list[OwnedItem]] = {}
     for item in query.items:
         if item.name in parts:

@@ -263,6 +263,17 @@ def test_it_is_charged_once_whatever_the_shape(session: emdp.Session, options: s
     assert answer.frame.width
 
 
+def test_sums_of_one_argument_have_each_its_own_range_and_no_ends(session: emdp.Session) -> None:
+    """Made of one sum and a count, they would be clamped to another range, and their intervals had ends."""
+    answer = session.sql(
+        f"{HEAD}, range = auto) SUM(m) AS a, SUM(2 * m) AS b, SUM(3 * m) AS c "
+        "FROM (SELECT u, MAX(x) AS m FROM t GROUP BY u) q"
+    )
+    row = answer.frame.row(0, named=True)
+    assert {row[f"{name}_{end}"] for name in "abc" for end in ("low", "high")} == {None}
+    assert sum("was chosen as" in remark for remark in answer.remarks) == 3
+
+
 def test_ranged_names_what_items_are_of() -> None:
     query = OwnedSelect(Private("t"), (OwnedItem("sum", "s", X),), Price.asked(epsilon=1.0), ranged=(X,), cap=1)
     with pytest.raises(UsageError):
