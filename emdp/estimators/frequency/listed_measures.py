@@ -113,7 +113,7 @@ def listed_notes(grid: MeasureCells) -> tuple[str, ...]:
         f"the fitted measure is {grid.expectation}, simulated for these places; the mean of a function that changes by "
         "at most L a unit is off by at most L times that",
         f"{grid.cells.size} listed places, nothing is smoothed: shares are unbiased, have exact intervals and add up "
-        "to 1, and raw means have intervals of the truth; the fit has none",
+        "to 1; raw means have intervals of the truth where nobody can be elsewhere, and the fit has none",
     )
 
 
