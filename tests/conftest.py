@@ -61,6 +61,23 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that the engine ran over the records."""
+    from emdp.tables.engines.duckdb import engine
+
+    found: list[str] = []
+    run: Any = engine.run
+
+    def watched(connection: Any, text: str) -> Any:
+        if not text.startswith("DESCRIBE"):
+            found.append(text)
+        return run(connection, text)
+
+    monkeypatch.setattr(engine, "run", watched)
+    return found
+
+
+@pytest.fixture
 def old_ledger(tmp_path: Path) -> str:
     """Return a ledger of an earlier version: the tables visits, Visits and trips, of each alpha 4 of 10 spent."""
     from emdp.ledger.chain import Link

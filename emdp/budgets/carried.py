@@ -3,9 +3,9 @@
 :mod:`emdp.budgets.totals` says what they are, states them and checks them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
@@ -13,6 +13,8 @@ from emdp.ledger.entries import View
 from emdp.privacy import Account, Budget
 
 __all__ = ["SUMS", "Key", "Left", "Sums", "carried_account", "carried_left", "carried_shown"]
+
+Read = TypeVar("Read")
 
 SUMS = ("level", "delta", "slack", "square", "reserve_delta", "reserve_slack")
 """Sums of an account."""
@@ -40,17 +42,14 @@ def carried_account(entries: Sequence[Entry], budget: Budget) -> tuple[int, Acco
     >>> carried_account([], Budget(EmdDP(1.0))) is None
     True
     """
-    found = _stated(entries, budget)
-    if found is None:
-        return None
-    floor, own = found
-    try:
+
+    def read(own: Mapping[str, Any]) -> Account:
         count, sums = own["count"], dict(zip(SUMS, _numbers(own[name] for name in SUMS), strict=True))
         if type(count) is not int or count < 0:
             raise ValueError
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise _malformed(floor) from None
-    return floor, Account(budget, count=count, **sums)
+        return Account(budget, count=count, **sums)
+
+    return _stated(entries, budget, read)
 
 
 def carried_left(entries: Sequence[Entry], budget: Budget) -> tuple[int, Left] | None:
@@ -65,17 +64,15 @@ def carried_left(entries: Sequence[Entry], budget: Budget) -> tuple[int, Left] |
     >>> carried_left([], Budget(EmdDP(1.0))) is None
     True
     """
-    found = _stated(entries, budget)
-    if found is None:
-        return None
-    floor, own = found
-    try:
-        left = {name: _numbers(pair) for name, pair in own["held"].items()}
-        if any(len(pair) != 2 for pair in left.values()):
-            raise ValueError
-    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise _malformed(floor) from None
-    return floor, {name: (pair[0], pair[1]) for name, pair in left.items()}
+
+    def read(own: Mapping[str, Any]) -> Left:
+        left: Left = {}
+        for name, pair in own["held"].items():
+            level, delta = _numbers(pair)
+            left[name] = level, delta
+        return left
+
+    return _stated(entries, budget, read)
 
 
 def carried_shown(entries: Sequence[Entry], budget: Budget) -> tuple[Sums, tuple[tuple[str, float], ...]] | None:
@@ -86,34 +83,38 @@ def carried_shown(entries: Sequence[Entry], budget: Budget) -> tuple[Sums, tuple
     LedgerError
         If what is stated is malformed.
     """
-    found = _stated(entries, budget)
-    shown = None if found is None else found[1].get("shown")
-    if found is None or shown is None:
-        return None
-    try:
+
+    def read(own: Mapping[str, Any]) -> tuple[Sums, tuple[tuple[str, float], ...]] | None:
+        shown = own.get("shown")
+        if shown is None:
+            return None
         sums: Sums = {}
         for period, report, query, count, *cost in shown["sums"]:
             level, delta = _numbers(cost)
             sums[_word(period), _word(report), str(query)] = int(count), level, delta
-        steps = tuple((str(label), float(level)) for label, level in shown["steps"])
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise _malformed(found[0]) from None
-    return sums, steps
+        return sums, tuple((str(label), float(level)) for label, level in shown["steps"])
+
+    found = _stated(entries, budget, read)
+    return None if found is None else found[1]
 
 
 def _word(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _stated(entries: Sequence[Entry], budget: Budget) -> tuple[int, Mapping[str, Any]] | None:
-    """Return what is stated of a budget that is the same to the letter."""
+def _stated(
+    entries: Sequence[Entry], budget: Budget, read: Callable[[Mapping[str, Any]], Read]
+) -> tuple[int, Read] | None:
+    """Return the entry's sequence, and what is read of a budget that is the same to the letter; None without one."""
     if not isinstance(entries, View) or entries.stated is None:
         return None
     try:
         found = [own for own in entries.stated["budgets"] if own["budget"] == budget.to_json()]
-    except (KeyError, TypeError):
-        raise _malformed(entries.floor) from None
-    return (entries.floor, found[0]) if found else None
+        return (entries.floor, read(found[0])) if found else None
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise LedgerError(
+            f"entry {entries.floor} states totals that are malformed; verify the ledger by emdp ledger verify."
+        ) from None
 
 
 def _numbers(texts: Iterable[object]) -> list[Fraction]:
@@ -125,7 +126,3 @@ def _numbers(texts: Iterable[object]) -> list[Fraction]:
     if any(number < 0 for number in numbers):
         raise ValueError
     return numbers
-
-
-def _malformed(sequence: int) -> LedgerError:
-    return LedgerError(f"entry {sequence} states totals that are malformed; verify the ledger by emdp ledger verify.")

@@ -23,8 +23,8 @@ from itertools import chain
 from typing import Any
 
 from emdp.base.errors import LedgerError
-from emdp.budgets.carried import SUMS, Left, carried_account, carried_shown
-from emdp.budgets.reservations import left_of
+from emdp.budgets.carried import SUMS, Left, carried_shown
+from emdp.budgets.reservations import begun_account, left_of
 from emdp.budgets.shown import Shown, followed
 from emdp.budgets.spending import COPY, budgets_of, list_of, payer_of
 from emdp.ledger import Entry, Ledger
@@ -146,10 +146,9 @@ def _totals(entries: Sequence[Entry], known: Known) -> dict[str, Any] | None:
 
 def _begun(entries: Sequence[Entry], budget: Budget) -> tuple[int, Account, Shown | None]:
     """Return what totals state, and where they stand; nothing at 0 where they do not."""
-    begun, said = carried_account(entries, budget), carried_shown(entries, budget)
-    if begun is None:
-        return 0, Account(budget), Shown({})
-    return *begun, None if said is None else Shown(*said)
+    last, account = begun_account(entries, budget)
+    said = carried_shown(entries, budget) if last else ({}, ())
+    return last, account, None if said is None else Shown(*said)
 
 
 def _agrees(stated: object, right: Mapping[str, Any] | None) -> bool:

@@ -1,6 +1,7 @@
 """Streams of a report: checked with the catalog's names, run for the report's period, and drawn over all periods."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
@@ -26,7 +27,6 @@ __all__ = [
     "preview_of",
     "run_streams",
     "stream_lines",
-    "stream_price",
     "stream_rows",
     "stream_tables",
 ]
@@ -68,7 +68,7 @@ def check_streams(report: Report, names: Names, promises: Sequence[Guarantee]) -
     problems = []
     for entry in report.streams:
         try:
-            stream_price(entry, report.period, names, promises)
+            _check(entry, report.period, names, promises)
         except (RefusedError, UsageError) as error:
             problems.append(report.problem(entry.line, f"stream {entry.title!r}: {error}"))
     return problems
@@ -85,36 +85,22 @@ def stream_tables(report: Report) -> tuple[set[str], list[Problem]]:
     return found, problems
 
 
-def stream_price(entry: StreamEntry, period: str | None, names: Names, promises: Sequence[Guarantee]) -> Guarantee:
-    """Return what a stream costs once, for all its periods; refused as :meth:`emdp.Session.stream` refuses it."""
+def _check(entry: StreamEntry, period: str | None, names: Names, promises: Sequence[Guarantee]) -> None:
+    """Refuse a stream as :meth:`emdp.Session.stream` refuses it."""
     planned = plan_request(entry.query, names, promises, gaussian=True)
     if len(planned) != 1:
         raise UsageError(f"query holds {len(planned)} statements; write a stream for each of them.")
-    request = StreamRequest.of(
-        planned[0],
-        periods=entry.periods,
-        unit=entry.unit,
-        plan=entry.plan,
-        show=entry.show,
-        name=entry.name,
-        period=period,
-        names=names,
-        active=entry.active,
-    )
-    return request.plan.guarantee
+    StreamRequest.of(planned[0], period=period, names=names, **_options(entry))
+
+
+def _options(entry: StreamEntry) -> dict[str, Any]:
+    """Return what an entry says of its stream, as a session takes it."""
+    return {name: getattr(entry, name) for name in ("periods", "unit", "plan", "show", "name", "active")}
 
 
 def preview_of(entry: StreamEntry, session: Session) -> StreamPreview:
     """Return what a stream would be charged by now, and how far off its figures would be; spends nothing."""
-    return session.preview_stream(
-        entry.query,
-        periods=entry.periods,
-        unit=entry.unit,
-        plan=entry.plan,
-        show=entry.show,
-        name=entry.name,
-        active=entry.active,
-    )
+    return session.preview_stream(entry.query, **_options(entry))
 
 
 def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:
@@ -128,15 +114,7 @@ def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:
     outcomes = []
     for entry in report.streams:
         try:
-            answer = session.stream(
-                entry.query,
-                periods=entry.periods,
-                unit=entry.unit,
-                plan=entry.plan,
-                show=entry.show,
-                name=entry.name,
-                active=entry.active,
-            )
+            answer = session.stream(entry.query, **_options(entry))
         except (LedgerError, DataRuleError, ResourceError):
             raise
         except EmdpError as error:

@@ -14,7 +14,6 @@ from emdp.reports.checking import check_report
 from emdp.reports.definition import load_report
 from emdp.reports.run import run_report
 from emdp.sessions import scans
-from emdp.tables.engines.duckdb import engine
 from emdp.testing import seeded
 
 CATALOG = """
@@ -42,21 +41,6 @@ def report(folder: Path, ledger: str = "v.ledger") -> Any:
     own = load_report(folder / "visits.toml")
     catalog = load_catalog(own.catalog)
     return check_report(own, catalog), catalog
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements that the engine ran over the records."""
-    found: list[str] = []
-    run = engine.run
-
-    def watched(connection: Any, text: str) -> Any:
-        if not text.startswith("DESCRIBE"):
-            found.append(text)
-        return run(connection, text)
-
-    monkeypatch.setattr(engine, "run", watched)
-    return found
 
 
 def test_a_report_reads_the_rows_once_for_all_that_one_scan_computes(

@@ -2,7 +2,6 @@
 
 import re
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from emdp.budgets.accounts import Accounts
 from emdp.estimators.plan import Plan
 from emdp.ledger import read_ledger
 from emdp.sessions import records
-from emdp.tables.engines.duckdb import engine
 from emdp.testing import seeded
 
 SPACE = emdp.Product(emdp.Interval("x", 0, 10), emdp.Categories("kind", ["bar", "park"]))
@@ -53,34 +51,19 @@ def charges(folder: Path) -> int:
         return len(ledger.entries(kind="charge"))
 
 
-@pytest.fixture
-def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements that the engine ran over the records."""
-    found: list[str] = []
-    run: Callable[..., Any] = engine.run
-
-    def watched(connection: Any, text: str) -> Any:
-        if not text.startswith("DESCRIBE"):
-            found.append(text)
-        return run(connection, text)
-
-    monkeypatch.setattr(engine, "run", watched)
-    return found
-
-
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_first_answer_reads_new_data_once_and_is_that_of_two_scans(
-    name: str, scans: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, ran: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with seeded(5), opened(tmp_path) as session:
         answer = asked(session, STATEMENTS[name])
-        assert len(scans) == 1
+        assert len(ran) == 1
         asked(session, STATEMENTS[name])
-        assert len(scans) == 2
+        assert len(ran) == 2
     monkeypatch.setattr(records, "aggregate_checked", lambda *_: None)
     with seeded(5), opened(tmp_path, ledger="other.ledger") as session:
         assert asked(session, STATEMENTS[name]).frame.equals(answer.frame)
-        assert len(scans) == 4
+        assert len(ran) == 4
     written = []
     for ledger in ("t.ledger", "other.ledger"):
         with read_ledger(tmp_path / ledger) as own:
@@ -162,7 +145,7 @@ def test_what_fails_between_scan_and_charge_says_nothing(
     "failure", [ValueError("{}"), InternalError("{}; report it."), DataRuleError("{}; mend it."), MemoryError("{}")]
 )
 def test_what_fails_in_the_scan_is_as_if_it_had_not_been_tried(
-    failure: Exception, scans: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    failure: Exception, ran: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = records.aggregate_checked
 
@@ -174,7 +157,7 @@ def test_what_fails_in_the_scan_is_as_if_it_had_not_been_tried(
     monkeypatch.setattr(records, "aggregate_checked", fails)
     with opened(tmp_path) as session:
         session.answer(MEAN)
-    assert len(scans) == 3
+    assert len(ran) == 3
     assert charges(tmp_path) == 1
 
 

@@ -1,6 +1,5 @@
 """One scan for several statements: the statistics of each alone, of one version of the data, behind its charge."""
 
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from emdp.ledger import read_ledger
 from emdp.sessions import records, scans
 from emdp.sessions.scans import SharedScans
 from emdp.tables import aggregate
-from emdp.tables.engines.duckdb import engine
 from emdp.testing import seeded
 
 SPACE = emdp.Product(emdp.Interval("x", 0, 10, on_invalid="clamp"), emdp.Categories("kind", ["bar", "park"]))
@@ -50,21 +48,6 @@ def table(path: object = FRAME, **more: Any) -> emdp.Table:
 
 def opened(folder: Path, ledger: str = "t.ledger", **more: Any) -> emdp.Session:
     return emdp.Session(table(**more), budget=emdp.EmdDP(100.0), ledger=folder / ledger)
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements that the engine ran over the records."""
-    found: list[str] = []
-    run: Callable[..., Any] = engine.run
-
-    def watched(connection: Any, text: str) -> Any:
-        if not text.startswith("DESCRIBE"):
-            found.append(text)
-        return run(connection, text)
-
-    monkeypatch.setattr(engine, "run", watched)
-    return found
 
 
 @pytest.mark.parametrize("cap", [None, 2], ids=["mean", "total"])

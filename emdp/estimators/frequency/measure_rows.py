@@ -24,7 +24,7 @@ from emdp.spaces.combined.elsewhere import COLUMN
 from emdp.transport.fit import STEPS, FitAxis, coarse_weights, fit_measure
 from emdp.transport.hilbert import hilbert_order
 
-__all__ = ["WEIGHT", "MeasureRows"]
+__all__ = ["WEIGHT", "MeasureRows", "sampled_count"]
 
 WEIGHT = "weight"
 """Column of the fitted measure."""
@@ -144,9 +144,7 @@ class MeasureRows:
 
     def sample(self, released: Released, count: int) -> pl.DataFrame:
         """Return so many records, at equal steps of mass along a curve through all places."""
-        count = check_count("n", count)
-        if count > MOST_SAMPLED:
-            raise UsageError(f"n must be at most {MOST_SAMPLED}, got {count}; weigh the rows of table() instead.")
+        count = sampled_count(count)
         weights = self.fitted(released).ravel()
         order = hilbert_order(self.grid.counts)
         sums, away = np.cumsum(weights[order]), self._share_away(weights)
@@ -270,6 +268,23 @@ class MeasureRows:
     @cached_property
     def _kept(self) -> dict[str, Any]:
         return {}
+
+
+def sampled_count(count: int) -> int:
+    """Return a number of records that are sampled, if it is one.
+
+    Raises
+    ------
+    UsageError
+        If it is no count, or more than :data:`MOST_SAMPLED`.
+
+    >>> sampled_count(1000)
+    1000
+    """
+    count = check_count("n", count)
+    if count > MOST_SAMPLED:
+        raise UsageError(f"n must be at most {MOST_SAMPLED}, got {count}; weigh the rows of table() instead.")
+    return count
 
 
 def _values(released: Released) -> Floats:

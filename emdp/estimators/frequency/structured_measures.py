@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from emdp.base.checks import check_count
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.statistic import Statistic
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import Records
-from emdp.estimators.frequency.measure_rows import MOST_SAMPLED, WEIGHT, MeasureRows
+from emdp.estimators.frequency.measure_rows import WEIGHT, MeasureRows, sampled_count
 from emdp.estimators.frequency.measure_structures import (
     SHARES,
     chosen_structure,
@@ -37,8 +36,9 @@ from emdp.estimators.plan import Plan
 from emdp.expressions.analysis.checker import analyse, largest_quotient
 from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.nodes.base import lift
+from emdp.mechanisms.release import JoinedMechanism
 from emdp.privacy import GuaranteeEvent
-from emdp.privacy.rounding import as_decimal, float_up, split
+from emdp.privacy.rounding import split
 from emdp.questions.columns import Released
 from emdp.questions.measures import Measure
 from emdp.questions.shape import Shape
@@ -50,7 +50,7 @@ __all__ = ["EdgePair", "StructuredPlan", "StructuredRows", "plan_structured"]
 
 
 @dataclass(frozen=True, eq=False)
-class EdgePair:
+class EdgePair(JoinedMechanism):
     """Two releases with noise on edges, one after the other: facts of both.
 
     Parameters
@@ -60,8 +60,6 @@ class EdgePair:
     """
 
     members: tuple[Any, Any]
-
-    is_exact = False
 
     @property
     def theorem(self) -> str:
@@ -77,16 +75,6 @@ class EdgePair:
     def scale(self) -> float:
         """The largest scale of noise of the two."""
         return float(max(own.scale for own in self.members))
-
-    @property
-    def slack_epsilon(self) -> float:
-        """The sum of both slacks, rounded up."""
-        return float_up(sum((as_decimal(own.slack_epsilon) for own in self.members), Fraction(0)))
-
-    @property
-    def slack_delta(self) -> float:
-        """The sum of both, 0 for Laplace noise."""
-        return float_up(sum((as_decimal(own.slack_delta) for own in self.members), Fraction(0)))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         """Return the public facts of both releases."""
@@ -325,9 +313,7 @@ class StructuredRows:
 
     def sample(self, released: Released, count: int) -> pl.DataFrame:
         """Return so many records, at equal steps of mass along a curve through all places."""
-        count = check_count("n", count)
-        if count > MOST_SAMPLED:
-            raise UsageError(f"n must be at most {MOST_SAMPLED}, got {count}; weigh the rows of table() instead.")
+        count = sampled_count(count)
         table = self.table(released)
         order = np.argsort(self._along_curve(table), kind="stable")
         sums = np.cumsum(table.get_column(WEIGHT).to_numpy()[order])

@@ -15,42 +15,14 @@ import polars as pl
 from emdp.base.classes import dataclass
 from emdp.estimators.contract import AnyPlan, Exact, Records
 from emdp.estimators.owned.plan import RowsPlan
-from emdp.mechanisms.release import Mechanism
+from emdp.mechanisms.release import JoinedMechanism, Mechanism
 from emdp.privacy import Event, Guarantee, GuaranteeEvent
 from emdp.privacy.rounding import as_decimal, float_up
 from emdp.questions.columns import Finisher, PlannedColumn
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.shape import Shape
 
-__all__ = ["JoinedMechanism", "JoinedPlan", "JoinedRows", "joined_event"]
-
-
-@dataclass(frozen=True)
-class JoinedMechanism:
-    """Several mechanisms as an answer shows them."""
-
-    members: tuple[Mechanism, ...]
-
-    @property
-    def theorem(self) -> str:
-        return "; ".join(dict.fromkeys(member.theorem for member in self.members))
-
-    @property
-    def slack_epsilon(self) -> float:
-        """The sum of what rounding costs, rounded up."""
-        return float_up(sum((as_decimal(member.slack_epsilon) for member in self.members), Fraction(0)))
-
-    @property
-    def slack_delta(self) -> float:
-        """The sum of the parts of delta that cover rounding, rounded up."""
-        return float_up(sum((as_decimal(member.slack_delta) for member in self.members), Fraction(0)))
-
-    @property
-    def is_exact(self) -> bool:
-        return all(member.is_exact for member in self.members)
-
-    def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        return tuple(fact for member in self.members for fact in member.facts(unit))
+__all__ = ["JoinedPlan", "JoinedRows", "joined_event"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,13 @@ from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.owned.totals import OwnedTotals
 
-__all__ = ["OwnedPlan", "RowsPlan", "drawn_rows"]
+__all__ = ["OwnedPlan", "RowsPlan", "drawn_rows", "is_covered"]
+
+
+def is_covered(cost: Event, charged: Event) -> bool:
+    """Say whether what was charged before is at least what a plan costs: level, delta and slack."""
+    due, paid = cost.guarantee, charged.guarantee
+    return due.level <= paid.level and due.delta <= paid.delta and cost.slack_epsilon <= charged.slack_epsilon
 
 
 class RowsPlan:

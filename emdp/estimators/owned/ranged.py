@@ -32,11 +32,11 @@ import polars as pl
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.contract import AnyPlan, Exact, Records
-from emdp.estimators.owned.joined import JoinedMechanism, joined_event
-from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
+from emdp.estimators.owned.joined import joined_event
+from emdp.estimators.owned.plan import OwnedPlan, RowsPlan, is_covered
 from emdp.estimators.owned.ranges import ENDS, chosen_range, end_bins, extreme_questions
 from emdp.estimators.owned.totals import plan_owned
-from emdp.mechanisms.release import Mechanism
+from emdp.mechanisms.release import JoinedMechanism, Mechanism
 from emdp.privacy import Event, GuaranteeEvent
 from emdp.privacy.rounding import split
 from emdp.questions.columns import Finisher, PlannedColumn
@@ -230,9 +230,7 @@ class RangedPlan(RowsPlan):
         ]
         noisy = tuple(own for (own,) in drawn)
         plan = self.rule.plan(noisy)
-        cost, charged = plan.event, self.statement
-        is_paid = cost.guarantee.level <= charged.guarantee.level and cost.guarantee.delta <= charged.guarantee.delta
-        if not is_paid or cost.slack_epsilon > charged.slack_epsilon:
+        if not is_covered(plan.event, self.statement):
             raise InternalError("a statement costs more than was charged for it; please report this.")
         # It follows from what was released, so it is opened here, after the same charge.
         last = [statistic.open() for statistic in plan.statistic(records, keep_exact=keep_exact)]

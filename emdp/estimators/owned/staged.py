@@ -28,10 +28,10 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.contract import AnyPlan, Exact, Records
 from emdp.estimators.owned.free import ComputePublic
-from emdp.estimators.owned.joined import JoinedMechanism, joined_event
+from emdp.estimators.owned.joined import joined_event
 from emdp.estimators.owned.plan import RowsPlan
 from emdp.estimators.owned.staged_rows import PlanOne, StagedRows, Step, table_of
-from emdp.mechanisms.release import Mechanism
+from emdp.mechanisms.release import JoinedMechanism, Mechanism
 from emdp.privacy import Event, GuaranteeEvent, UserDP
 from emdp.privacy.events.table import STAGES
 from emdp.privacy.rounding import split

@@ -11,6 +11,7 @@ from emdp.base.errors import InternalError
 from emdp.estimators.columns.ordering import SHOWN_LEVEL
 from emdp.estimators.contract import AnyPlan
 from emdp.estimators.owned.free import ComputePublic
+from emdp.estimators.owned.plan import is_covered
 from emdp.privacy import Event
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.stages import DTYPES, FreeSelect, Stage, answer_schema, filled
@@ -168,9 +169,7 @@ class StagedRows:
         if own is None:
             return None
         plan = self.plan(own)
-        cost, charged = plan.event, step.event
-        is_paid = cost.guarantee.level <= charged.guarantee.level and cost.guarantee.delta <= charged.guarantee.delta
-        if not is_paid or cost.slack_epsilon > charged.slack_epsilon:
+        if not is_covered(plan.event, step.event):
             raise InternalError("a stage costs more than was charged for it; please report this.")
         return plan
 

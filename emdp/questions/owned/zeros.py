@@ -12,8 +12,9 @@ def is_nothing(node: Node) -> bool:
     >>> is_nothing(Literal(0, Kind.BIGINT)), is_nothing(Literal(None, Kind.DOUBLE)), is_nothing(Literal(1, Kind.BIGINT))
     (True, True, False)
     """
-    is_zero = isinstance(node, Literal) and isinstance(node.value, int | float) and node.value == 0
-    return is_zero or (isinstance(node, Literal) and node.value is None)
+    return isinstance(node, Literal) and (
+        node.value is None or (isinstance(node.value, int | float) and node.value == 0)
+    )
 
 
 def is_apart(one: Node | None, other: Node | None) -> bool:

@@ -134,15 +134,12 @@ class _Around:
                 return None
             factor = 10 ** len(str(high))
             most *= factor
-            raised = (
-                None
-                if made is None
-                else exp.Mul(
-                    this=made if isinstance(made, exp.Column) else exp.paren(made, copy=False),
-                    expression=exp.Literal.number(factor),
-                )
-            )
-            made = key.copy() if raised is None else exp.Add(this=raised, expression=key.copy())
+            if made is None:
+                made = key.copy()
+                continue
+            before = made if isinstance(made, exp.Column) else exp.paren(made, copy=False)
+            raised = exp.Mul(this=before, expression=exp.Literal.number(factor))
+            made = exp.Add(this=raised, expression=key.copy())
         return made if most < 2**62 else None
 
     def outer(self, node: exp.Expr) -> exp.Column | None:
