@@ -33,18 +33,8 @@ def compared_sessions(
 
     Parameters
     ----------
-    label : str
-        What was asked, as a row says it.
-    request : str or query
-        What is asked.
-    planned : Planned
-        Its plan, for these tables.
-    tables : Neighbours
-        The tables.
     public : mapping
         Public tables by name.
-    count : int
-        Answers.
     """
     from scipy.stats import ks_2samp
 

@@ -48,8 +48,6 @@ def claims_at(event: Event, distance: float) -> tuple[Claim, ...]:
 
     Parameters
     ----------
-    event : Event
-        What is charged for the release.
     distance : float
         ``d_em``, in [0, 1].
 

@@ -104,10 +104,6 @@ class Findings:
         One for each query, distance and delta.
     confidence : float
         Probability with which no bound exceeds the true epsilon, all rows together.
-    agreements : tuple of Agreement
-        The comparisons with whole sessions.
-    title : str
-        What was audited.
     skipped : tuple of str
         What could not be audited, each with the reason.
     """

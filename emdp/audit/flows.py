@@ -48,8 +48,6 @@ def edge_ratio(mechanism: EdgeMechanism, released: Floats, shift: Floats) -> Flo
 
     Parameters
     ----------
-    mechanism : EdgeMechanism
-        Whose noise it is.
     released : numpy.ndarray
         Shape (releases, nodes).
     shift : numpy.ndarray

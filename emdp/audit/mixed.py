@@ -115,8 +115,6 @@ class MixedMessages:
 
     Parameters
     ----------
-    users : int
-        How many.
     draw : callable
         From the table (0 or 1) and a number to as many messages of the user who changes, a row each; on the first table
         those of all others have the same law.

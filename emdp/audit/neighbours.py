@@ -81,8 +81,6 @@ class Neighbours:
 
     Parameters
     ----------
-    first, second : Table
-        The tables.
     distance : float
         Exact ``d_em`` of the user's two bags, rounded up.
     """
@@ -106,14 +104,10 @@ def best_move(
 
     Parameters
     ----------
-    records : PublicRecords
-        The space.
     change : callable
         How much a user's statistic changes between items.
     distance : float
         Largest earth-mover distance, in (0, 1].
-    size : int, optional
-        The user's number of records.
     whole : bool
         Whether all records are moved, whatever the distance: for guarantees that do not depend on it.
 
@@ -155,8 +149,6 @@ def fewer_records(records: PublicRecords, given: Change, distance: float, *, siz
 
     Parameters
     ----------
-    records : PublicRecords
-        The space.
     given : callable
         For pairs of items how much a user with such records alone gives to the statistic, of the one that gives more.
     distance : float
@@ -185,8 +177,6 @@ def neighbours(
     ----------
     table : Table
         Declares what its users and columns are; no record of it is read.
-    move : Move
-        What one user's records change to.
     users : int or None
         Another number of users, for tables without a list of them; None: the table's own.
     emptied : bool

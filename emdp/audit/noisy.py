@@ -104,8 +104,6 @@ class NoisyStrings:
 
     Parameters
     ----------
-    histogram : StableHistogram
-        The mechanism.
     strings : tuple of str
         All strings of both tables, in order; codes are places in it.
     first, second : sequence of pairs of arrays

@@ -48,12 +48,6 @@ class RangeMessages:
 
     Parameters
     ----------
-    mechanism : UserMeanMechanism
-        What is released for.
-    way : BudgetSplit
-        The rounds.
-    users : int
-        How many.
     values : (int, int)
         The mean of the user who changes on each table, that of the others being the first; in fixed point.
     exponent : int

@@ -126,8 +126,6 @@ def features(released: Any, outputs: int) -> Floats:
 
     Parameters
     ----------
-    released : object
-        What a releaser returned.
     outputs : int
         Number of a randomizer's outputs, 0 where they are no listed values.
 

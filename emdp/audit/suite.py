@@ -80,14 +80,8 @@ class Case:
 
     Parameters
     ----------
-    title : str
-        What it is.
-    table : Table or None
-        With the space that the query is for.
     randomizer : callable or None
         Makes the randomizer.
-    reason : str
-        Why there is neither.
     """
 
     title: str

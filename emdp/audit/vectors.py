@@ -33,12 +33,8 @@ def vector_messages(
 
     Parameters
     ----------
-    mechanism : UserVectorMechanism
-        What releases.
     rows : sequence of sequence of int
         The means of the user who changes on each table, in fixed point.
-    users : int
-        How many there are.
     exponents : sequence of int
         Of the fixed point.
     """

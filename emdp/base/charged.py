@@ -11,8 +11,6 @@ class Charged:
 
     Attributes
     ----------
-    begun : int
-        How many charges were begun.
     stored : int
         How many of them had been begun when last all answers were stored.
 

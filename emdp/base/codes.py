@@ -29,8 +29,6 @@ class Code:
     ----------
     number : str
         ``E`` and four digits.
-    kind : str
-        Name of the class of the error.
     name : str
         ``code`` of the refusal of a statement, or empty.
     sentence : str
@@ -76,8 +74,6 @@ def code_of(kinds: tuple[str, ...], name: str, message: str) -> Code:
         Names of the error's class and of what it is derived from, nearest first.
     name : str
         ``code`` of the refusal of a statement, or empty.
-    message : str
-        What it says.
 
     >>> code_of(("SqlError", "EmdpError"), "window", "").name
     'window'

@@ -102,11 +102,6 @@ class ReportError(UsageError):
         What is wrong: each with its file and line as text, ``places.toml:12: what is wrong; what to do.``
     sound : object, optional
         The definition without what is wrong, so that the rest of it can be looked at too.
-
-    Attributes
-    ----------
-    problems, sound : tuple, object or None
-        The same.
     """
 
     def __init__(self, problems: Iterable[object], *, sound: object = None) -> None:

@@ -114,11 +114,6 @@ def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT, *, encodin
 def read_toml(name: str, path: str | os.PathLike[str], remedy: str) -> dict[str, Any]:
     """Return what a TOML file says.
 
-    Parameters
-    ----------
-    name, remedy : str
-        What it is called, and what to pass, for messages.
-
     Raises
     ------
     UsageError

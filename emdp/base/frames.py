@@ -81,8 +81,6 @@ class Component:
     ----------
     part : str
         One of ``COMPONENTS``.
-    column : str
-        The column of times.
     zone : str
         IANA name of the zone whose clocks show the time; empty for UTC.
     """
@@ -132,8 +130,6 @@ def to_polars(name: str, frame: object) -> pl.DataFrame:
 
     Parameters
     ----------
-    name : str
-        What the caller calls the frame, for messages.
     frame : object
         A frame with the Arrow C stream interface (Polars, Arrow, pandas, a DuckDB relation), or a mapping of
         column names to sequences.

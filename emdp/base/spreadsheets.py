@@ -22,8 +22,6 @@ def csv_text(frame: pl.DataFrame, *, raw: bool = False) -> str:
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        The table.
     raw : bool
         Whether texts and names of columns stay as they are.
 

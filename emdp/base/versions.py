@@ -27,8 +27,6 @@ def check_version(package: str, version: str) -> None:
     ----------
     package : str
         One of ``CHECKED_WITH``.
-    version : str
-        What the loaded package says of itself.
 
     Raises
     ------

@@ -39,10 +39,6 @@ class Tags:
 
     Parameters
     ----------
-    period : str or None
-        Which part of the table.
-    report, entry : str or None
-        Which entry of which report asks.
     reserve : str or None
         Name of the set-aside budget that pays.
     """
@@ -58,8 +54,6 @@ class Accounts:
 
     Parameters
     ----------
-    ledger : Ledger
-        Where charges are kept.
     name : str
         The table's name in the ledger, as SQL takes it.
     budgets : tuple of Budget
@@ -175,10 +169,6 @@ class Accounts:
 
         Parameters
         ----------
-        budget : Budget
-            One of the table's.
-        entries : sequence of Entry, optional
-            The table's, just read.
         reserve : str, optional
             Name of the reservation that may be drawn on.
         """
@@ -228,8 +218,6 @@ class Accounts:
         charges : sequence of (Event, mapping)
             Events, each with its public description: the first one's is written, with the ``query`` and ``question``
             of all.
-        tags : Tags, optional
-            What the charges are for.
         limit : callable, optional
             What else may refuse them, inside the ledger's transaction.
 

@@ -87,8 +87,6 @@ class Declaration:
         Hash of the space, and the user column.
     users : str
         Hash of the users' number and keys.
-    records : int or None
-        Records that every user has.
     period : str or None
         The period that the list of users is of, where each has its own.
     listed : str
@@ -207,10 +205,6 @@ def begun(entries: Sequence[Entry], wanted: Declaration, version: str, marks: Se
 
     Parameters
     ----------
-    entries : sequence of Entry
-        Those of the table.
-    wanted : Declaration
-        What is declared.
     marks : sequence of str
         Of the data's files; those that stand there are not written again.
     """
@@ -238,10 +232,6 @@ def check_apart(
     ----------
     entries : sequence of Entry
         Of the whole ledger.
-    name : str
-        The table's name in it.
-    wanted : Declaration
-        What is declared.
     marks : iterable of str
         By which the files are looked for among those of other tables.
     states : iterable of str

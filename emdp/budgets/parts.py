@@ -44,8 +44,6 @@ def check_parts(
         Those of the table; what :func:`emdp.budgets.declarations.begun` wrote says of which part data were.
     part : str or None
         The period that the data are said to be of; None: any, so that nothing is counted apart.
-    name : str
-        The table's name.
     marks : iterable of str
         Marks of the data's files as they are now, and of where they are.
     version : str

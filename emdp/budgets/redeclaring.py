@@ -44,8 +44,6 @@ def redeclare(
     ----------
     ledger : Ledger
         Open for writing.
-    table : str
-        The table's name in the ledger.
     rules : mapping
         The new rules: of ``space``, ``user``, ``users`` and ``records`` those that change, as
         :class:`~emdp.budgets.declarations.Declaration` has them.
@@ -126,8 +124,6 @@ def redeclare_budgets(ledger: Ledger, table: str, budgets: Sequence[Budget]) -> 
     ----------
     ledger : Ledger
         Open for writing.
-    table : str
-        The table's name in the ledger.
     budgets : sequence of Budget
         Those that stand, in their order, with levels that are as large or larger; then new kinds. A new budget has
         paid nothing; a new one per period counts what was charged before in every period.
@@ -201,8 +197,6 @@ def set_apart(ledger: Ledger, table: str, other: str) -> Entry:
 
     Parameters
     ----------
-    ledger : Ledger
-        Open for writing.
     table, other : str
         Their names; neither need have a budget yet.
 

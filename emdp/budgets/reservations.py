@@ -60,8 +60,6 @@ def outstanding(entries: Sequence[Entry], budget: Budget) -> dict[str, Guarantee
     ----------
     entries : sequence of Entry
         Those of the budget's table, in order.
-    budget : Budget
-        One of the table's budgets.
 
     Returns
     -------
@@ -98,8 +96,6 @@ def held_from(entries: Sequence[Entry], budget: Budget, name: str | None) -> lis
     ----------
     entries : sequence of Entry
         Those of the budget's table, in order.
-    budget : Budget
-        One of the table's budgets.
     name : str or None
         Whose reservation may be drawn on; None for who has none.
 
@@ -139,8 +135,6 @@ def reserve(ledger: Ledger, table: str, name: str, guarantee: Guarantee) -> Entr
     ----------
     ledger : Ledger
         Open for writing.
-    table : str
-        The table's name in the ledger.
     name : str
         For whom: what a report has as ``reserve``.
     guarantee : Guarantee

@@ -54,12 +54,6 @@ class Charge:
 
     Parameters
     ----------
-    entry : Entry
-        The ledger's entry.
-    event : Event
-        What was released.
-    budget : Budget
-        The budget that paid.
     periods : tuple of str or None
         Of a budget per period: the periods that it counts for; None: for every period.
     users : str or None
@@ -107,16 +101,8 @@ class Spending:
 
     Parameters
     ----------
-    kind : str
-        The budget's kind of guarantee, in words.
-    period, report : str or None
-        What the charges were for.
     query : str
         What was asked; empty in a sum over queries.
-    charges : int
-        How many.
-    level_name : str
-        What the level is called.
     level, delta : float
         Sums of what each charge states in the budget's kind, rounded up. Gaussian releases that the budget's
         ``gaussian_share`` paid cost less together than this sum.
@@ -325,8 +311,6 @@ def burn_down(charges: Sequence[Charge], budget: Budget) -> tuple[tuple[str, flo
     ----------
     charges : sequence of Charge
         Of the budget's table; those that another budget paid are passed over.
-    budget : Budget
-        One of the table's.
 
     Returns
     -------

@@ -41,8 +41,6 @@ class StreamPart:
 
     Parameters
     ----------
-    periods : tuple of str
-        Their names.
     event : Event
         What one of them is charged.
     """
@@ -59,8 +57,6 @@ class StreamDue:
     ----------
     event : Event
         What all of it costs a user.
-    parts : tuple of StreamPart
-        What it costs per period; none for a question at user level.
     history : Event, optional
         What all its periods cost a history of them; None where it prolongs one, which no budget per history pays for.
     """
@@ -145,10 +141,6 @@ class StreamBill:
 
     Parameters
     ----------
-    accounts : Accounts
-        The budgets.
-    payer : Budget
-        The one that pays.
     event : Event
         What that is charged: all of the stream, or what a budget of a period or history pays.
     counting : tuple of Budget
@@ -239,12 +231,8 @@ def charge_stream(
 
     Parameters
     ----------
-    due : StreamDue
-        What it costs.
     payload : mapping
         Public description, with ``stream``.
-    tags : Tags
-        What the charge is for.
     unchanged : callable
         Given the table's entries, inside the ledger's transaction and before a budget is asked, raises ``MovedError``
         if the stream is no longer what the charge was made for.

@@ -36,10 +36,6 @@ def told_by(
     ----------
     schema : mapping of str to str
         Types by column.
-    place : (str, str), optional
-        Columns of latitude and longitude.
-    box, interval, values, zone : str or sequence of str
-        As on the command line.
     nowhere : bool, optional
         Whether users without records, and records with invalid values, are nowhere; they are where nothing is said.
     alpha, hide, sure : float or str, optional

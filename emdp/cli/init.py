@@ -177,8 +177,6 @@ def starter_catalog(
         What is known already; everything else becomes a blank that fails closed.
     slots : int, optional
         Records up to which bags are filled; none by default.
-    told : Told, optional
-        What the owner has said of space and budget.
     """
     said = told or Told()
     schema = source.schema()

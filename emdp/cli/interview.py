@@ -68,8 +68,6 @@ class Told:
         Whether users without records are nowhere.
     alpha : float, optional
         The budget; None where it was left open.
-    reason : str
-        What the budget was chosen for, in words.
     """
 
     space: str = ""
@@ -91,8 +89,6 @@ def ask(
 
     Parameters
     ----------
-    what, meaning : str
-        The question, and what depends on it.
     read : callable
         Reads a reply; raises ``EmdpError`` with what is wrong.
     suggested : str
@@ -228,8 +224,6 @@ def asked_parts(columns: Mapping[str, Sequence[str]], place: tuple[str, str] | N
     ----------
     columns : mapping of str to sequence of str
         Columns by what they may be: ``"number"``, ``"text"``, ``"time"``.
-    place : (str, str), optional
-        Columns of latitude and longitude.
     nowhere : bool
         Whether a record with an invalid value is nowhere, with all its parts.
     """

@@ -31,8 +31,6 @@ class Messages:
         Epsilon at user level; or alpha of d_EM-DP on 0/1 distances.
     unit : {"epsilon", "alpha"}
         Which of them.
-    items : int or None
-        Public number of items of which shares are asked.
     rounds : int
         Messages of a user, each mixed with those of the others by itself.
     sampled : int or None

@@ -109,10 +109,6 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> li
 
     Parameters
     ----------
-    target : Target or None
-        Where the caller wants them.
-    answers : int
-        How many there will be.
     kept : iterable of str
         Files, folders, patterns and databases that the catalog names, and what else is read or written: an answer
         replaces or joins none of them.

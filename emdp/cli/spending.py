@@ -69,10 +69,6 @@ class BudgetSpending:
 
     Parameters
     ----------
-    table : str
-        The table's name in the ledger.
-    account : Account
-        The budget with what was charged.
     reserved : mapping of str to Guarantee
         What is left of it for each name that it was set aside for.
     free : Account

@@ -31,8 +31,6 @@ def frame_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int =
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        Rows of a table.
     width : int, optional
         Columns that it may take: long texts are cut where that helps, else columns go on below, after the first one.
     widest : int

@@ -82,10 +82,6 @@ class SumsEncoder:
 
     Parameters
     ----------
-    question : Question
-        What is asked.
-    values : UserValues
-        About what.
     groups : tuple of int
         For each group of the question the number that its users are given in a pass; none where all that have a number
         are asked alike.
@@ -129,10 +125,6 @@ class WorkerCrowd:
 
     Parameters
     ----------
-    blocks : RepeatedBlocks
-        Their records.
-    values : UserValues
-        What numbers they have.
     changes : tuple of callable
         What is made of the numbers first.
     among : numpy.ndarray of int64, optional
@@ -194,8 +186,6 @@ def parts_of(
     ----------
     groups : sequence of numpy.ndarray of int64, or None
         Users of each group, by their places in ``among``; None for a single group of all.
-    users : int
-        How many users there are.
     among : numpy.ndarray of int64, optional
         Places of those of whom the groups are; None for all.
 

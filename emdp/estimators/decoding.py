@@ -27,8 +27,6 @@ def decoded_frame(messages: KeyedMessages, symbols: Any, tier: int, level: float
         With the facts that their release wrote.
     symbols : numpy.ndarray of int64
         What the readers have of each message.
-    tier : int
-        Whose they are.
     level : float
         Coverage of each interval.
 

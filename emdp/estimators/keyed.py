@@ -49,8 +49,6 @@ class KeyedRelease(WrappedRelease):
     ----------
     facts_of_release : mapping
         What is public, ready for JSON: enough to estimate from messages.
-    mechanism : TieredBits or TieredOracle
-        The randomizer.
     """
 
     epsilon0: ClassVar[None] = None
@@ -285,8 +283,6 @@ class KeyedEncoder:
 
     Parameters
     ----------
-    releaser : KeyedRelease
-        What the messages are of.
     keep_exact : bool
         Whether rows of the exact statistic stand beside them, for the test switch.
     """

@@ -129,8 +129,6 @@ def release_steps(releaser: Any, *, keep_exact: bool) -> tuple[BlockEncoder | No
 
     Parameters
     ----------
-    releaser : Releaser
-        What makes messages.
     keep_exact : bool
         Whether the test switch is on, so that the exact statistic is kept.
     """

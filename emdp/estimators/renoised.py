@@ -14,8 +14,6 @@ def renoised(part: Any, noise: Callable[[AdditiveMechanism], AdditiveMechanism])
 
     Parameters
     ----------
-    part : object
-        A finisher, or a part of one.
     noise : callable
         From each noise to the one in its place.
     """

@@ -42,8 +42,6 @@ class TieredPlan(Plan):
     ----------
     weaker : tuple of Plan
         Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
-    noises : tuple of TieredNoise
-        One a group of users.
     """
 
     weaker: tuple[Plan, ...] = ()

@@ -172,8 +172,6 @@ def mechanism_of(
 
     Parameters
     ----------
-    change : Change
-        How far one user moves the sum.
     price : Price
         What may be spent.
     noise : {"auto", "laplace", "gaussian", "k_norm"}

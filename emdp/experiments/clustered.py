@@ -78,12 +78,8 @@ class Setting:
     ----------
     clusters, width : int
         ``s`` and ``t``; ``k = s t``.
-    within : float
-        Distance inside a cluster.
     m, n : int
         Records a user, users.
-    epsilon, delta : float
-        Price at user level.
     ratio : float
         ``alpha/epsilon``.
     """

@@ -73,8 +73,6 @@ def run_local(*, full: bool = False, seed: int = 0, runs: int | None = None) -> 
     ----------
     full : bool
         Whether to take the full sizes.
-    seed : int
-        The seed of the test switch, for the record.
     runs : int, optional
         Draws at each point.
     """
@@ -125,8 +123,6 @@ def session_rows(
 
     Parameters
     ----------
-    setting : Setting
-        Sizes and prices.
     model : {"central", "local"}
         Which methods: item-wise and histogram, or one message a user at either price.
     people : People, optional

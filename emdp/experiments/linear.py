@@ -152,10 +152,6 @@ def errors_of(setting: Setting, query: Query, unit: "UnitNoise", *, panel: str, 
 
     Parameters
     ----------
-    setting : Setting
-        Sizes and prices.
-    query : Query
-        What is asked.
     unit : UnitNoise
         Norms of noise of scale 1, for the setting's ``n`` and ``p``.
     panel, x

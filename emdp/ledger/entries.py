@@ -120,10 +120,6 @@ class View(Sequence[Entry]):
 
     Parameters
     ----------
-    index : EntryIndex
-        What is at hand.
-    table : str or None
-        The table's name in it.
     end : int
         Sequence of the ledger's last entry.
     read : callable

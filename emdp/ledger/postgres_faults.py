@@ -63,8 +63,6 @@ def commit_error(shown: str, sequence: int, failure: Exception, *, is_open: bool
     ----------
     shown : str
         The ledger's address, without a password.
-    sequence : int
-        Number of the entry.
     failure : Exception
         What came of the commit.
     is_open : bool

@@ -77,8 +77,6 @@ def condition(
     ----------
     mark, place_of : str
         What stands for a value, and the store's function that finds a text in another one.
-    kinds : sequence of str
-        Their kinds.
     newest : bool
         Whether the newest one alone is wanted.
     table, words, sequence : optional
@@ -105,8 +103,6 @@ def start_at(record: tuple[Any, ...], early: Iterable[tuple[Any, ...]]) -> Entry
 
     Parameters
     ----------
-    record : tuple
-        The entry as it is stored.
     early : iterable of tuples
         All entries of the kinds ``READ``, in order.
     """

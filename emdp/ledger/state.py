@@ -49,8 +49,6 @@ class Draft:
 
     Parameters
     ----------
-    numbers : tuple of int
-        Its exact statistic.
     counted : tuple of str or None
         Keys of the users who count in it, where there is a cap on their periods.
     """

@@ -58,8 +58,6 @@ class Crowd(Protocol):
 
         Parameters
         ----------
-        question : Question
-            What is added up.
         groups : sequence of numpy.ndarray of int64, or None
             Places of the users of each group, drawn without a look at the data; None to ask all alike.
         is_last : bool
@@ -77,8 +75,6 @@ class GatheredUsers:
     ----------
     blocks : iterator of numpy.ndarray of int64
         Shape (rows, d) each, of all users together.
-    users : int
-        How many they are.
 
     >>> crowd = GatheredUsers(iter([np.array([[1], [2]]), np.array([[4]])]), 3)
     >>> crowd.added(ColumnSums(1)).tolist(), crowd.added(ColumnSums(1), [np.array([2])]).tolist()
@@ -121,8 +117,6 @@ class PartOfCrowd:
 
     Parameters
     ----------
-    crowd : Crowd
-        All users.
     places : numpy.ndarray of int64
         Those of the part, in any order.
     is_last : bool

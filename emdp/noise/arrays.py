@@ -15,14 +15,8 @@ def check_integer_array(
 
     Parameters
     ----------
-    name : str
-        The argument's name, for the message.
-    values : array-like of int
-        What was passed.
     low, high : int
         Least and largest element allowed, both within int64.
-    dimensions : int
-        How many axes the array must have.
 
     Raises
     ------

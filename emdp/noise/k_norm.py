@@ -206,8 +206,6 @@ def k_norm_quantile(tail: float, scale: float, dimension: int) -> int:
         Mass left outside ``[-k, k]``, in (0, 1].
     scale : float
         Scale in grid steps.
-    dimension : int
-        Number of coordinates.
 
     >>> k_norm_quantile(0.05, 100.0, 1), k_norm_quantile(0.05, 100.0, 3)
     (300, 413)

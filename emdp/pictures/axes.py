@@ -33,8 +33,6 @@ def draw_axis(group: ET.Element, scale: Scale, length: float, across: float, *, 
 
     Parameters
     ----------
-    group : xml.etree.ElementTree.Element
-        Where they go.
     scale : Scale
         The axis; nothing is added where it has no ticks.
     length, across : float
@@ -71,8 +69,6 @@ def written(number: float, form: str) -> str:
 
     Parameters
     ----------
-    number : float
-        Where it stands.
     form : str
         A form of d3-format: ``.`` digits ``~f``, ``~e``, ``~s`` or ``%``.
 

@@ -32,12 +32,8 @@ class Belief:
 
     Parameters
     ----------
-    title : str
-        The story.
     before, lowest, highest : float
         Probabilities.
-    label : str
-        What is written at the bar.
     """
 
     title: str
@@ -98,8 +94,6 @@ def draw_people(caught: float, false_alarms: float, story: str, *, title: str = 
     ----------
     caught, false_alarms : float
         Rates of detection and of false alarms, in [0, 1].
-    story : str
-        What they did.
     title : str
         Stands above; may be empty.
 

@@ -27,8 +27,6 @@ def draw_curves(
     ----------
     curves : sequence of (str, sequence of (float, float))
         For each curve its name and at least one point.
-    across, upwards : str
-        What the axes show.
     title : str
         Stands above; may be empty.
 

@@ -30,8 +30,6 @@ def distribution_panel(
         Of the panel, in pixels.
     heading : str
         What stands above.
-    x_title : str
-        What the axis shows.
     x : Scale, optional
         The axis, where several panels share it.
     """

@@ -24,8 +24,6 @@ def histogram_panel(points: Sequence[Point], step: float, *, width: float, headi
         Of the panel, in pixels.
     heading : str
         What stands above: what the bars show.
-    x_title : str
-        What the axis shows.
     """
     centres = [each.place[0] for each in points]
     low, high = min(centres) - step / 2, max(centres) + step / 2

@@ -39,8 +39,6 @@ def draw_marks(group: ET.Element, mark: str, rows: Sequence[Row], options: Mappi
 
     Parameters
     ----------
-    group : xml.etree.ElementTree.Element
-        Where they go.
     mark : str
         As of :class:`emdp.pictures.rendering.Layer`, like ``rows`` and ``options``.
     rows : sequence of mapping

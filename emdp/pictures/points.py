@@ -26,8 +26,6 @@ class Point:
 
     Parameters
     ----------
-    label : str
-        Whose value it is.
     value : float or None
         None where the noise leaves no value.
     low, high : float or None
@@ -66,8 +64,6 @@ def read_points(frame: pl.DataFrame, column: PlannedColumn, names: Sequence[str]
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        Rows of an answer.
     names : sequence of str
         Columns whose values together are the label.
     places : sequence of str

@@ -92,8 +92,6 @@ def render(plane: Plane, layers: Sequence[Layer], *, heading: str = "", above: S
     ----------
     plane : Plane
         Where data units lie.
-    layers : sequence of Layer
-        The marks.
     heading : str
         What stands above.
     above : sequence of xml.etree.ElementTree.Element

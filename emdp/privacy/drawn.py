@@ -58,8 +58,6 @@ def drawn_alpha(alpha0: float, draws: int, w_min: float = 0.0) -> float:
     ----------
     alpha0 : float
         Strength of the randomizer, from 0 to 600.
-    draws : int
-        Records drawn of every user.
     w_min : float
         Smallest distance of two items that it tells apart, in [0, 1]; 0 where nothing is known.
 

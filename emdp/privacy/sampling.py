@@ -130,8 +130,6 @@ def choose_samples(n: int, seconds: float = DEFAULT_SECONDS, *, r: float, delta:
 
     Parameters
     ----------
-    n : int
-        Public number of users.
     seconds : float
         Time for drawing, above 0. At least one record is drawn for each user, whatever the time.
     r : float

@@ -125,8 +125,6 @@ def assumed_share(where: Expression | None, groups: Sequence[GroupColumn], space
     ----------
     where : Expression or None
         Weight of a record in [0, 1], such as a category or a ramp.
-    groups : sequence of GroupColumn
-        Groups of records, on different parts.
 
     >>> from emdp.expressions import category_is, col, ramp
     >>> from emdp.spaces import Categories, Interval, Product

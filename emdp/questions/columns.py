@@ -21,8 +21,6 @@ class PlannedColumn:
 
     Parameters
     ----------
-    name : str
-        The column.
     expression : str
         What it is the mean (or total, frequency, quantile) of, as text.
     lipschitz : float
@@ -63,18 +61,8 @@ class PlannedStage:
 
     Parameters
     ----------
-    label : str
-        What the statement calls it.
-    guarantee : Guarantee
-        What is charged for it.
-    share : float
-        That as a share of the statement's epsilon.
     columns : tuple of PlannedColumn
         Its columns, each with its share of the stage.
-    choice : str
-        Why this noise.
-    text : str
-        What was written.
     """
 
     label: str

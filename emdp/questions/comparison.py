@@ -17,8 +17,6 @@ class ComparedMethod:
 
     Parameters
     ----------
-    method : str
-        Its name.
     expected_error : float or None
         What its estimates are expected to be off by, planned from public numbers; None where it was left out.
     is_chosen : bool

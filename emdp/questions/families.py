@@ -33,8 +33,6 @@ class Family:
 
     Parameters
     ----------
-    name : str
-        What the table of planners calls it.
     questions : tuple of type
         What a planner of the family takes: frozen questions whose names are looked up.
     functions : tuple of str

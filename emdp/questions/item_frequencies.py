@@ -34,18 +34,12 @@ class ItemFrequencies:
         Who sees what.
     sizes : BoundedReduction, optional
         For item-wise release of users with different numbers of records; the price is then ``epsilon`` at its ``r``.
-    name : str
-        Column of the answer.
-    text : str
-        The query as it was written.
     adjust : {"none", "simplex", "d_em"}
         Whether a column ``<name>_adjusted`` holds a distribution near the estimates: post-processing, without cost.
     listed : FrequencyQuery, optional
         The same shares as the frequencies of listed values, in the central model: then this is its histogram.
     order, limit, offset
         Post-processing of the answer's rows.
-    written : str
-        The aggregate as the analyst wrote it, for previews.
     promises : tuple of Guarantee
         Of the budgets that may pay; ``"auto"`` chooses no method that none of them pays. Empty: any may.
     messages : "auto" or int

@@ -43,10 +43,6 @@ class KindRefusal:
         Says whether a statement is one of these.
     problem : str
         What is wrong; ``{name}`` stands for the aggregate.
-    remedy : str
-        What to write instead.
-    code : str
-        Short name of the refusal.
     """
 
     applies: Callable[[Setting], bool]

@@ -27,8 +27,6 @@ class KeyedMessages:
         Shape (users,): a public place, and the symbol that everybody sees.
     keys : tuple of numpy.ndarray of int64
         Shape (users,) each: of tier 1 and on, but the last, which has none.
-    symbols : int
-        How many symbols there are.
     """
 
     release: str

@@ -23,8 +23,6 @@ class PrivateNames:
     ----------
     kinds : mapping of str to Kind
         Its columns, each with what its values are read as.
-    space : Space
-        Item space of its records.
     keys : mapping of str to (str, str)
         Columns that say whose a row is, each with the table and column that its values are looked up in, two empty
         texts for users themselves: two rows with one value of one key belong to one user.
@@ -43,10 +41,6 @@ class Names:
     ----------
     table : str
         Name of the private table.
-    user : str
-        Its user column.
-    space : Space
-        Item space of its records.
     columns : mapping of str to str
         All its columns with their DuckDB types.
     users : int or None

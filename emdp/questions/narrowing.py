@@ -21,8 +21,6 @@ class Where:
     ----------
     factor : Expression or None
         Weight of a record in [0, 1], such as ``emdp.category_is("cafe")`` or a ramp.
-    users : tuple of (str, tuple)
-        Public user columns with the values that are chosen.
     """
 
     factor: Expression | None = None

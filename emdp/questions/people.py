@@ -84,8 +84,6 @@ def group_labels(
     ----------
     names : Names
         What is public.
-    column : str
-        Column of the part.
     mapping : mapping, optional
         For listed values a value of a public table, or None. Without it every listed value is a group, in listed
         order; with it every value of the mapping is, in order, None last. A listed value that the mapping lacks

@@ -40,8 +40,6 @@ class TextColumn:
 
     Parameters
     ----------
-    name : str
-        The column.
     words : bool
         Whether every token is a record, as :class:`emdp.Words` makes them, or every text is.
     lower : bool
@@ -277,8 +275,6 @@ class RepeatedBlocks(Protocol):
 
         Parameters
         ----------
-        encoder : UserEncoder
-            What is made of them, where they are.
         parts : numpy.ndarray of int64, shape (present,), or None
             What the user of each place is asked.
         is_last : bool

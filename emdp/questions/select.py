@@ -34,14 +34,10 @@ class Item:
     ----------
     kind : str
         One of :data:`emdp.questions.item_kinds.KINDS`.
-    name : str
-        Column of the answer.
     expression : Expression or None
         Function of one record; None for ``share``, ``users``, ``count``.
     weight : float
         Share of the statement's alpha, relative to the other items' (``WEIGHT(AVG(e), 2)``); above 0.
-    text : str
-        The aggregate as the analyst wrote it, for previews.
     """
 
     kind: str
@@ -63,12 +59,8 @@ class GroupColumn:
 
     Parameters
     ----------
-    name : str
-        Column of the answer.
     values : tuple
         The key shown for each cell of the axis, distinct.
-    axis : LabelAxis
-        Which listed values belong to which group.
     """
 
     name: str
@@ -82,14 +74,10 @@ class People:
 
     Parameters
     ----------
-    groups : UserGroups
-        The users.
     columns : tuple of str
         Public user columns that they are grouped by; empty for a mere choice of users (one group).
     values : tuple of tuple
         For each group its values of ``columns``.
-    text : str
-        In words, for explanations.
     """
 
     groups: UserGroups
@@ -115,12 +103,8 @@ class Select:
     ----------
     items : tuple of Item
         At least one; distinct names.
-    price : Price
-        For the whole statement.
     noise : {"auto", "laplace", "gaussian", "k_norm"}
         Law of the noise where the analyst asked for one: estimators refuse one that does not fit.
-    groups : tuple of GroupColumn
-        Groups of records.
     people : People, optional
         Chosen or grouped users; all public users by default.
     where : Expression, optional
@@ -129,14 +113,8 @@ class Select:
         ``max_records_per_user``, under ``epsilon`` alone: ``count`` and ``sum`` need it, ``avg`` then weighs records.
     columns : tuple of str
         Order of the answer's columns, group columns and items by name; the natural order by default.
-    order : tuple of Order
-        Post-processing of the answer.
-    limit : int, optional
-        Most rows of the answer.
     offset : int
         Rows of the answer to leave out first.
-    text : str
-        The statement as it was written, for the ledger.
     expected_share : float, optional
         The share of the records that a row is expected to be about, for previews alone; assumed by default
         (:mod:`emdp.questions.assumed`).
@@ -185,10 +163,6 @@ class FrequencyQuery:
     ----------
     price, noise, people, order, limit, offset, text
         As in :class:`Select`.
-    name : str
-        Column of the frequencies.
-    written : str
-        The aggregate as the analyst wrote it, for previews.
     """
 
     cells: Grid | LabelAxis
@@ -209,8 +183,6 @@ class QuantileQuery:
 
     Parameters
     ----------
-    expression : Expression
-        Function of one record.
     levels : tuple of float
         Quantiles wanted, in (0, 1).
     price, noise, people, where, order, limit, offset, text, expected_share
@@ -218,10 +190,6 @@ class QuantileQuery:
     step : float, optional
         Width of the ramps of the smoothed distribution function, in the expression's unit; chosen from public
         numbers by default.
-    name : str
-        Column of the quantiles.
-    written : str
-        The aggregate as the analyst wrote it, for previews.
     """
 
     expression: Expression

@@ -47,12 +47,8 @@ class CheckedReport:
 
     Parameters
     ----------
-    report : Report
-        The definition, with the period that it is run for.
     table, account : str
         The private table, and the name under which the ledger keeps its budget.
-    entries : tuple of CheckedEntry
-        In the definition's order.
     budget : Guarantee or None
         What they may spend in one period; their plans' guarantees, converted to its kind, sum up to at most this.
     """
@@ -116,8 +112,6 @@ def check_report(report: Report, catalog: Catalog, *, period: str | None = None)
     ----------
     report : Report
         From :func:`emdp.reports.definition.load_report`.
-    catalog : Catalog
-        Where its table is declared.
     period : str, optional
         Takes the place of the report's own.
 

@@ -121,20 +121,12 @@ class Report:
 
     Parameters
     ----------
-    path : Path
-        Its file.
-    title : str
-        Heading of the page.
-    catalog : Path
-        The catalog that has the table.
     entries : tuple of Entry
         At least one, or a stream.
     table : str or None
         The table, where the catalog has several.
     period : str or None
         Which part of the table it is about; fills ``{period}`` in the catalog's paths.
-    budget : Guarantee or None
-        What the entries may spend in one period.
     retention : int or None
         Days for which stored answers are kept; None: for ever.
     reserve : str or None
@@ -143,10 +135,6 @@ class Report:
         What stands below the title.
     lines : mapping of str to int
         Where each of its own keys stands.
-    definition : str
-        The file's text, as it was read.
-    streams : tuple of StreamEntry
-        Its streams.
     """
 
     path: Path

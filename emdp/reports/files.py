@@ -18,8 +18,6 @@ def write_whole(path: Path, content: bytes) -> Path:
     ----------
     path : Path
         In a folder that exists. A link of that name is replaced, not followed.
-    content : bytes
-        All of it.
 
     Raises
     ------

@@ -23,13 +23,6 @@ PAUSE_SECONDS = 0.05
 def run_lock(ledger: str, *, wait: float) -> Iterator[None]:
     """Hold the lock of runs on a ledger.
 
-    Parameters
-    ----------
-    ledger : str
-        The ledger's path, by whatever name, or its address.
-    wait : float
-        Seconds to wait for another run.
-
     Raises
     ------
     UsageError

@@ -20,10 +20,6 @@ def meaning(spent: Sequence[Guarantee], changes: Sequence[Change], space: Space)
     ----------
     spent : sequence of Guarantee
         What the answers cost together, one of each kind: their losses add up.
-    changes : sequence of Change
-        As the owner declared them.
-    space : Space
-        The space of the guarantees.
 
     Returns
     -------

@@ -19,10 +19,6 @@ class EntryOutcome:
 
     Parameters
     ----------
-    entry : Entry
-        What the definition says.
-    text : str
-        The statement as it was asked, with its level.
     answer : StoredAnswer or None
         What was released; None where the entry failed.
     is_reused : bool
@@ -78,24 +74,10 @@ class ReportRun:
 
     Parameters
     ----------
-    report : Report
-        The definition.
-    definition : str
-        Its text.
-    table, period : str, str or None
-        What it is about.
-    data_version : str
-        State of the data.
-    users : int or None
-        Public number of users, where one is declared.
     outcomes : tuple of EntryOutcome
         One an entry, in order.
     spent : tuple of Guarantee
         What this report's entries cost in this period, by kind of budget; stored answers count with what they cost.
-    budgets : tuple of BudgetState
-        The table's budgets.
-    protections : tuple of str
-        Plain sentences of what is protected.
     ledger_id, head : str, (int, str)
         The ledger, and its last entry: sequence and hash.
     versions : mapping of str to str

@@ -13,10 +13,6 @@ class Problem:
     ----------
     line : int
         In the definition's file, from 1.
-    text : str
-        One sentence: the problem, and the remedy.
-    file : str
-        The definition's file.
 
     >>> print(Problem(12, "the entry has no title; add one.", "places.toml"))
     places.toml:12: the entry has no title; add one.

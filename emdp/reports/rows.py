@@ -21,8 +21,6 @@ class Cell:
 
     Parameters
     ----------
-    text : str
-        The key or the value.
     interval : str
         The ends of the value's interval; empty for a key.
     """

@@ -68,14 +68,8 @@ def run_report(
 
     Parameters
     ----------
-    checked : CheckedReport
-        The report, with every statement planned.
-    catalog : Catalog
-        Where its table is declared.
     fresh : bool
         Whether stored answers are left aside, and every entry is paid anew.
-    wait : float
-        Seconds to wait for another run on the same ledger.
     progress : callable, optional
         Told what is running.
 

@@ -35,14 +35,8 @@ class StreamEntry:
         For which histories the level holds.
     plan : {"days", "totals", "both"}
         What the stream is good for.
-    show : tuple of str
-        Figures on the page.
-    name : str
-        Tells streams of one question apart.
     active : int or None
         Most periods in which one user counts.
-    line : int
-        Where it begins in the file.
     """
 
     title: str
@@ -66,8 +60,6 @@ def read_stream(data: Mapping[str, Any], number: int, line: int, wrong: Wrong) -
         What the file says under ``[[stream]]``.
     number : int
         Which one, from 0.
-    line : int
-        Where it begins.
     wrong : callable
         Notes a problem.
     """

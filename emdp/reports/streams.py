@@ -44,14 +44,10 @@ class StreamOutcome:
 
     Parameters
     ----------
-    entry : StreamEntry
-        What the definition says.
     answer : StreamAnswer or None
         Its figures; None where it failed.
     cost : tuple of Guarantee
         What the stream was charged in all, in the kind of the budget that paid.
-    error : str
-        Why there is no answer, in one sentence.
     status : int
         What the command line exits with if this stream fails first.
     """

@@ -46,8 +46,6 @@ def protection_sentences(
         What the report's entries cost together, one of each kind.
     changes : sequence of Change
         As the owner declared them; none: a small change of the space's own.
-    space : Space
-        The space of the guarantees.
     period : str, optional
         Which records the page is about. Distances are those of this period's records, and what all budgets hide is
         hidden if as much changes in every other period, too (:mod:`emdp.privacy.account.periods`).

@@ -24,10 +24,6 @@ class Column:
 
     Parameters
     ----------
-    table : str
-        Name of the relation in the statement.
-    name : str
-        Name of the column.
     kind : Kind
         What its values are read as.
 
@@ -74,8 +70,6 @@ class Call:
 
     Parameters
     ----------
-    function : str
-        Its canonical name.
     arguments : tuple of Node
         Of exactly the kinds that one of its forms takes; :func:`emdp.rows.building.call` casts them.
 

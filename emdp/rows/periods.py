@@ -31,12 +31,8 @@ def listed_periods(node: Node, conditions: Iterable[Node], most: int) -> tuple[V
 
     Parameters
     ----------
-    node : Node
-        The key.
     conditions : iterable of Node
         What every row fulfils: comparisons of times with literals count, all else is left aside.
-    most : int
-        Most values of a list.
 
     Returns
     -------

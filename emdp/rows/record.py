@@ -33,8 +33,6 @@ class Given:
         What it is, for messages: ``"a pattern"``.
     problem : callable
         Says what is wrong with a value, None for a good one.
-    remedy : str
-        What to write instead.
     examples : tuple
         Good values; tests try them.
     """
@@ -52,10 +50,6 @@ class Form:
 
     Parameters
     ----------
-    arguments : tuple of Kind or Given
-        What it takes.
-    result : Kind
-        What it gives.
     duckdb, spark : str or callable
         How engines spell it.
     raises : bool

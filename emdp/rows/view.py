@@ -26,8 +26,6 @@ class RowView:
         Its columns, at least one.
     condition : Node or None
         BOOLEAN; rows for which it is not true are left out.
-    text : str
-        As the owner wrote it.
     """
 
     columns: tuple[tuple[str, Node], ...]

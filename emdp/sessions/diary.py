@@ -38,8 +38,6 @@ def capped(table: Table, active: int, diaries: Iterable[Sequence[str]]) -> tuple
 
     Parameters
     ----------
-    table : Table
-        A period's data.
     active : int
         Most periods in which one user counts, at least 1.
     diaries : iterable of sequence of str

@@ -67,8 +67,6 @@ def awaited(text: str, names: Names, measures: Mapping[str, Sequence[str]]) -> A
     ----------
     text : str
         One SELECT over measures and public tables, without a header.
-    names : Names
-        What it may name.
     measures : mapping of str to sequence of str
         Columns of the measures that are known, by the name in lower case; others are taken to be of the whole space.
 

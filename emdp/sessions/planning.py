@@ -33,8 +33,6 @@ class Planned:
     ----------
     text : str
         The statement as written, or the query of Python as text.
-    plan : AnyPlan
-        What it computes, and what it costs.
     """
 
     text: str

@@ -29,10 +29,6 @@ class Releasing:
     ----------
     table : Table
         The private table, open for reading.
-    records : TableRecords
-        Its records, of which plans were checked.
-    accounts : Accounts
-        Its budgets.
     version : str
         State of the data, whose declared rules hold.
     kept : KeptNoise, optional

@@ -43,8 +43,6 @@ class Kept:
 
     Parameters
     ----------
-    charge, stored : Entry
-        The ledger's entries that paid for it and that keep it.
     is_reused : bool
         Whether it was there before, so that nothing was paid for it now.
     """
@@ -60,8 +58,6 @@ class Store:
 
     Parameters
     ----------
-    session : Asking
-        Who asks and pays.
     tags : Tags, optional
         What charges are for; the period is the session's.
     resumes : bool
@@ -69,8 +65,6 @@ class Store:
         holds the lock under which all such charges are made.
     limit : callable, optional
         What may refuse a charge besides the table's budgets.
-    scans : SharedScans, optional
-        What is computed together with statements that others ask.
     """
 
     def __init__(
@@ -111,8 +105,6 @@ class Store:
 
         Parameters
         ----------
-        planned : sequence of Planned
-            Statements of SQL.
         fresh : bool
             Whether all are asked anew and paid for.
 

@@ -22,18 +22,8 @@ class StreamRequest:
 
     Parameters
     ----------
-    planned : Planned
-        The question of one period.
-    plan : StreamPlan
-        Its stream.
     periods : tuple of str
         Names in order.
-    show : tuple of str
-        Figures that are wanted.
-    name : str
-        Tells streams of the same question apart.
-    period : str
-        The period whose data the session reads.
     active : int or None
         Most periods in which one user counts.
     """

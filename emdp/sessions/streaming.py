@@ -218,12 +218,6 @@ def streamed(
 
     Parameters
     ----------
-    request : StreamRequest
-        What is wanted.
-    table : Table
-        The period's data.
-    tags : Tags
-        What the charge is for.
     rules : mapping
         Digests of what the owner declared.
     releasing : callable

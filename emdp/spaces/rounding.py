@@ -118,8 +118,6 @@ def dot_error(dimension: int, magnitude: float) -> float:
 
     Parameters
     ----------
-    dimension : int
-        Number of terms.
     magnitude : float
         Bound on ``sum |x_i v_i|``.
 

@@ -72,8 +72,6 @@ def number_matrix(name: str, rows: Any) -> Floats:
 
     Parameters
     ----------
-    name : str
-        What the caller calls the rows, for messages.
     rows : array or sequence of sequences of int or float
         Texts, Booleans and None are no numbers, even where numpy would read them as such.
 

@@ -34,10 +34,6 @@ class Context:
 
     Parameters
     ----------
-    statement : Statement
-        What was parsed.
-    names : Names
-        What it may name.
     origins : dict
         For a node of an expression, by identity, the node itself (kept, so that the identity stays its own) and the
         part of the tree that made it.

@@ -35,8 +35,6 @@ class MeasuredSelect:
         For each name of a table in it the name of the measure that it stands for.
     public : mapping of str to polars.DataFrame
         Public tables that it reads.
-    context : Context
-        What refuses parts of it.
     """
 
     sql: str

@@ -361,8 +361,6 @@ class _Reader:
 
         Parameters
         ----------
-        items : sequence of (str, Entry)
-            Names and entries of the select list.
         cells : mapping of str to str
             Further columns of the answer, each with why it is there.
         """

@@ -62,8 +62,6 @@ class Source(ABC):
 
     Attributes
     ----------
-    default_name : str
-        The table's name in SQL where the caller gives none.
     is_text : bool
         Whether every column is text, whatever the space makes of it.
     is_opened_anew : bool

@@ -47,8 +47,6 @@ def expand_paths(pattern: str, suffixes: tuple[str, ...], *, may_have_log: bool 
 
     Parameters
     ----------
-    pattern : str
-        The path, folder or pattern.
     suffixes : tuple of str
         How the files of a folder or pattern end.
     may_have_log : bool

@@ -46,12 +46,8 @@ def linked_tables(
 
     Parameters
     ----------
-    table : TableFacts
-        The one whose users they belong to.
     links : mapping of str to mapping
         As of :func:`emdp.read`.
-    wait : float
-        Seconds to wait for a DuckDB file.
 
     Raises
     ------

@@ -43,8 +43,6 @@ def make_user_list(users: object, user: str) -> UserList:
     ----------
     users : int, sequence, path, frame or None
         Their number, their keys, or a table with one row a user; None where nothing is public about them.
-    user : str
-        The table's user column.
 
     Raises
     ------

@@ -23,8 +23,6 @@ def computed(frame: pl.DataFrame, nodes: Mapping[str, Node]) -> pl.DataFrame:
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        Columns of the kinds that the functions read.
     nodes : mapping of str to Node
         By name; they read columns by their names alone. None raises on any value.
 

@@ -65,8 +65,6 @@ class ViewSource(Source):
 
     Parameters
     ----------
-    source : Source
-        What it reads.
     view : RowView
         What it makes of each row.
     types : mapping of str to str

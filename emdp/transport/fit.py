@@ -55,8 +55,6 @@ class FitAxis:
         Shape (nodes, places): what a place of the fine grid gives to each node; columns add up to 1.
     form : {"path", "round", "listed", "tree", "graph"}
         How the nodes hang together; see :mod:`emdp.mechanisms.central.edge_grid`. A tree has a power of 4 of them.
-    variance : float
-        Variance of an edge's noise along the axis.
     laplacian : numpy.ndarray, optional
         Of a graph: the covariance of its noise over the variance, shape (nodes, nodes).
     """
@@ -104,8 +102,6 @@ def fit_measure(
     ----------
     values : numpy.ndarray
         The noisy weights, one a node, the last axis running fastest.
-    axes : sequence of FitAxis
-        The axes.
     variance : float, optional
         That of independent noise on every node; by default the noise is on the edges.
     away : float
@@ -116,8 +112,6 @@ def fit_measure(
         Of axes that are trees: one over the variance of what each level adds, the coarsest first.
     away_strength : float
         That of the place away, beside a tree.
-    steps : int
-        Steps of the descent.
     progress : callable, optional
         Told how many steps of how many are done.
 

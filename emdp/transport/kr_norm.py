@@ -37,8 +37,6 @@ def kr_norm(values: npt.ArrayLike, space: Space, items: Floats) -> float:
     values : array-like of float
         The measure of each item, shape (k,), with sum 0 (to a millionth of its absolute mass, or 1e-9); what is left
         of it is spread evenly.
-    space : Space
-        The item space.
     items : numpy.ndarray
         The items as ``space.encode`` returns them, shape (k, width), distinct.
 

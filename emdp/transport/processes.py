@@ -34,10 +34,6 @@ class WorkerProcesses:
 
     Parameters
     ----------
-    count : int
-        Number of processes.
-    space : Space
-        The item space.
     bags : sequence of Measure
         Bags as :func:`emdp.transport.routes.prepare` makes them.
     """

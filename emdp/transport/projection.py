@@ -97,8 +97,6 @@ class Projection:
         ``|v - p|_KR``: how far it is from the estimate (moved evenly to the sum 1); None where it was not computed.
     is_optimal : bool
         Whether no distribution is nearer.
-    method : str
-        How it was found, in words.
     """
 
     values: Floats
@@ -114,8 +112,6 @@ def project_d_em(values: npt.ArrayLike, space: Space, items: Floats, *, most_pai
     ----------
     values : array-like of float
         Estimated shares, shape (k,), finite; their sum need not be 1.
-    space : Space
-        The item space.
     items : numpy.ndarray
         The items as ``space.encode`` returns them, shape (k, width), distinct; of a ``Grid`` all of them, in order, for
         the heuristic.

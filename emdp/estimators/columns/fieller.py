@@ -242,10 +242,6 @@ def ratio_interval(numerator: float, denominator: float, law: PairLaw, level: fl
 
     Parameters
     ----------
-    numerator, denominator : float
-        Released numbers, nearest floats.
-    law : PairLaw
-        Their noise.
     level : float
         Coverage, in (0, 1).
 
@@ -276,8 +272,6 @@ def ratio_intervals(
     ----------
     numerators, denominators : array of float
         One of each a ratio, of one shape.
-    law : PairLaw
-        The noise of every pair.
     level : float
         Coverage of each interval, in (0, 1).
 

@@ -113,8 +113,6 @@ def ordered(
 
     Parameters
     ----------
-    finisher : Finisher
-        What makes the rows.
     order : sequence of Order
         Keys of ``ORDER BY``.
     limit : int or None

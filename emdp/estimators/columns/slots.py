@@ -49,8 +49,6 @@ class OverSlots:
 
     Parameters
     ----------
-    mean : OutputColumn
-        The means.
     slots : tuple of int
         Slots of all users of each group, ``n M``.
 

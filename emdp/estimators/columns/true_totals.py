@@ -148,8 +148,6 @@ class Measured(_OfCapped):
 
     Parameters
     ----------
-    column : OutputColumn
-        The capped totals.
     below, above : float
         How much farther the ends lie, at least 0.
     """

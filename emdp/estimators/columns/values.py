@@ -62,8 +62,6 @@ class Draw:
         Released coordinates, in the statistic's own units.
     cells : int
         Coordinates of each value of the aggregation.
-    mechanism : AdditiveMechanism
-        Their noise.
     simultaneous : bool
         Whether half-widths are such that all coordinates hold at once.
     """

@@ -25,8 +25,6 @@ class KeptRecords:
 
     Parameters
     ----------
-    query : LinearFit
-        Features and target.
     space : Space
         Of the items.
     scales : tuple of (float, float)

@@ -49,10 +49,6 @@ class Candidate:
 
     Parameters
     ----------
-    method : str
-        Its name.
-    event : Event
-        What it costs.
     model : ErrorModel
         Its errors where all items are alike.
     at : callable
@@ -61,8 +57,6 @@ class Candidate:
         How it was priced, in a few words.
     releaser : Releaser or None
         What draws; None where there is a plan.
-    plan : Plan, MessagePlan or None
-        The whole plan, where another estimator makes it.
     """
 
     method: str
@@ -85,8 +79,6 @@ def candidates(
         What is asked for; with ``method="auto"`` all methods of its model are priced.
     space : Space
         A finite space.
-    users, items : int
-        Public numbers.
     records : int or None
         The public number of records of every user, where it is declared.
 

@@ -49,8 +49,6 @@ class EdgeNoise:
     ----------
     error : float
         Root of the mean over the cells of the squared error, in the smallest group.
-    refusal : str
-        Why there is none.
     """
 
     noise: GroupNoise | None

@@ -34,8 +34,6 @@ class AverageEncoder:
 
     Parameters
     ----------
-    items : int
-        Items of the space.
     bits : int
         Bits below 1 of a user's share; the sums over all users stay below ``2**62``.
     """
@@ -69,8 +67,6 @@ class OracleEncoder:
 
     Parameters
     ----------
-    oracle : FrequencyOracle
-        The randomizer of users.
     keep_exact : bool
         Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
     messages : int

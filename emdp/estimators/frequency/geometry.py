@@ -24,8 +24,6 @@ class Geometry:
     ----------
     kind : {"line", "discrete", "clusters", "grid", "other"}
         Which of the closed forms applies; ``"other"`` has none.
-    size : int
-        Number of cells.
     positions : numpy.ndarray, optional
         On a line: where each cell is.
     clusters : numpy.ndarray of int64, optional

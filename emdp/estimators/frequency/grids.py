@@ -50,8 +50,6 @@ class Cells:
         The last one runs fastest.
     columns : tuple of str
         One an axis: where a cell's centre, or its value, is shown.
-    text : str
-        The cells in words.
     notes : tuple of str
         What smoothing does to a record.
     is_map : bool

@@ -146,8 +146,6 @@ def top_of_tally(oracle: FrequencyOracle, tally: Integers, *, count: int, failur
         What the messages were made by; its intervals hold for all items together.
     tally : numpy.ndarray of int64
         The tally of all messages.
-    count : int
-        How many items.
     failure : float
         Probability, in (0, 1), with which the list's statement may fail.
 

@@ -127,8 +127,6 @@ class OracleRelease(MessageRelease):
 
     Parameters
     ----------
-    oracle : FrequencyOracle
-        The randomizer of users.
     neutral : int
         Code of the item of a user without records.
     accounted : str

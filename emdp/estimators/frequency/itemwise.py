@@ -122,8 +122,6 @@ class SampledErrors(ErrorModel):
 
     Parameters
     ----------
-    inner : ErrorModel
-        Given the sampled records.
     prior : numpy.ndarray
         Public shares.
     items : int

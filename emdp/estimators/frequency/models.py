@@ -54,8 +54,6 @@ class ErrorModel(ABC):
 
     Attributes
     ----------
-    size : int
-        Number of cells.
     excess : float
         Excess kurtosis of one cell: 3 for Laplace noise, 0 for Gaussian and for sums over many users.
     """
@@ -101,8 +99,6 @@ class IndependentErrors(ErrorModel):
 
     Parameters
     ----------
-    size : int
-        Number of cells.
     variance : float
         Variance of each cell's error, at least 0.
     law : {"normal", "laplace"}
@@ -228,8 +224,6 @@ def randomizer_errors(randomizer: FiniteRandomizer, items: int, prior: Floats | 
 
     Parameters
     ----------
-    randomizer : FiniteRandomizer
-        What items are randomised by.
     items : int
         ``N``.
     prior : numpy.ndarray, optional

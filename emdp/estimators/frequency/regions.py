@@ -105,8 +105,6 @@ def noise_radius(mechanism: AdditiveMechanism, level: float, norm: Norm, geometr
 
     Parameters
     ----------
-    mechanism : AdditiveMechanism
-        One coordinate a cell.
     level : float
         Coverage in (0, 1).
     norm : {"l2", "l1", "linf", "d_em"}

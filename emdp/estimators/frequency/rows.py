@@ -52,8 +52,6 @@ class ShareRows:
     ----------
     space : Space
         A finite item space.
-    name : str
-        Column of the shares.
     intervals : callable
         See ``Intervals``.
     adjust : {"none", "simplex", "d_em"}
@@ -111,10 +109,6 @@ class PooledRows:
 
     Parameters
     ----------
-    rows : CountRows
-        What makes rows of counts.
-    name : str
-        Column of the shares.
     adjust : {"none", "simplex", "d_em"}
         Which distribution stands in ``<name>_adjusted``.
     is_local : bool
@@ -186,8 +180,6 @@ def top_rows(frame: pl.DataFrame, name: str, count: int, failure: float) -> TopI
     ----------
     frame : polars.DataFrame
         All items, with intervals that hold together but for ``failure``.
-    name : str
-        Column of the shares.
     count : int
         How many rows, at most all.
     failure : float

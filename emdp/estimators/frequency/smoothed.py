@@ -81,10 +81,6 @@ class FrequencyRows:
 
     Parameters
     ----------
-    name : str
-        Column of the frequencies.
-    keys : GroupKeys
-        Key columns of the groups of users.
     mechanisms : tuple of AdditiveMechanism
         The noise of each group.
     geometry : Geometry or None

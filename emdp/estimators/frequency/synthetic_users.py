@@ -100,10 +100,6 @@ def dealt_users(weights: Floats, laws: Floats, count: int, sizes: object) -> tup
     ----------
     weights, laws : numpy.ndarray
         Types, as :func:`types_of` gives them, of places in the order of a curve.
-    count : int
-        Users.
-    sizes : Sizes
-        Records a user.
 
     Raises
     ------

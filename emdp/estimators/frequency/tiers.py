@@ -34,8 +34,6 @@ class HistogramTiers(MessagePlan):
     ----------
     weaker : tuple of MessagePlan
         Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
-    noise : TieredNoise or None
-        The noise of all tiers.
     """
 
     weaker: tuple[MessagePlan, ...] = ()

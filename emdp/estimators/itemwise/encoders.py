@@ -36,8 +36,6 @@ class SampleEncoder:
 
     Parameters
     ----------
-    size : int
-        Records drawn of every user.
     keep_exact : bool
         Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
     """
@@ -70,10 +68,6 @@ class HistogramEncoder:
 
     Parameters
     ----------
-    randomizer : FiniteRandomizer
-        What every item goes through.
-    size : int
-        Records of every user.
     is_sampled : bool
         Whether they are drawn with replacement; otherwise every user has exactly so many.
     """
@@ -117,10 +111,6 @@ class PointEncoder:
 
     Parameters
     ----------
-    randomizer : PlanarLaplace
-        What every item goes through.
-    size : int
-        Records of every user.
     is_sampled : bool
         Whether they are drawn with replacement; otherwise every user has exactly so many.
     is_local : bool

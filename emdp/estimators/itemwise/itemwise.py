@@ -64,8 +64,6 @@ class Strength:
         What every accountant says, best first.
     bounded : EmdDP
         What holds between bags of one size.
-    guarantee : Guarantee
-        What is charged.
     reduction : Reduction or None
         How sampling made sizes equal.
     """

@@ -42,8 +42,6 @@ class ItemwiseRelease(MessageRelease):
 
     Parameters
     ----------
-    randomizer : Randomizer
-        What every item goes through.
     size : int
         Public number of items of every user: declared, or sampled.
     is_sampled : bool

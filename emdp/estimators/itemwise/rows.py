@@ -54,10 +54,6 @@ def item_rows(
 
     Parameters
     ----------
-    name : str
-        Column of the frequencies.
-    total : int
-        Number of randomized items.
     is_sampled, is_local : bool
         Whether records are sampled; whether each user's outputs stay apart.
     """
@@ -85,10 +81,6 @@ class CountRows:
 
     Parameters
     ----------
-    name : str
-        Column of the frequencies.
-    total : int
-        Number of randomized items, all users together.
     is_sampled : bool
         Whether records were sampled.
     """

@@ -99,8 +99,6 @@ class ValueList:
         What a filter multiplies every value by.
     unfiltered : list of Expression
         The values without it, in the same order.
-    expressions : list of Expression
-        The values.
     places : dict
         Number of each unfiltered value.
     """
@@ -319,8 +317,6 @@ class KindRule:
         The public range of the answer.
     steepness : callable
         What the error is divided by besides: one over the slope of the answer in what is linear in the noise.
-    note : str
-        What else a preview assumes.
     """
 
     needed: Callable[[Item, Select, Space, ValueList], Needed]

@@ -79,10 +79,6 @@ def added_up(frames: Iterator[pl.DataFrame], size: int, width: int | None = None
 
     Parameters
     ----------
-    frames : iterator of polars.DataFrame
-        What encoders gave.
-    size : int
-        Number of means.
     width : int, optional
         Number of columns of signs, where it is another.
     """

@@ -42,8 +42,6 @@ class Outlook:
         For each value that has noise its number among these.
     known : mapping of int to float
         For each value that has none its number in the first cell.
-    assumed : Assumed
-        The share that is assumed.
     """
 
     noise: JointNoise
@@ -54,23 +52,7 @@ class Outlook:
     def column(
         self, need: Needed, column: OutputColumn, *, text: str, lipschitz: float, part: float, sizes: Sequence[int]
     ) -> PlannedColumn:
-        """Return public facts about the column of one item.
-
-        Parameters
-        ----------
-        need : Needed
-            What the item is made of.
-        column : OutputColumn
-            How it is made.
-        text : str
-            Its function of one record.
-        lipschitz : float
-            That function's constant.
-        part : float
-            Its share of the budget.
-        sizes : sequence of int
-            Numbers of users of the groups.
-        """
+        """Return public facts about the column of one item."""
         low, high = self._range(need, sizes)
         name, written = need.item.name, need.item.text
         if not column.is_noisy:

@@ -51,8 +51,6 @@ class Sensitivity:
 
     Parameters
     ----------
-    aggregation : Aggregation
-        The values and cells.
     analyses : tuple of Analysis
         What is known of each value.
     changes : tuple of float
@@ -136,10 +134,6 @@ class JointNoise:
     ----------
     scales : tuple of float
         One a value: what its coordinates are multiplied by before noise.
-    mechanisms : tuple of AdditiveMechanism
-        One a group of users.
-    choice : str
-        Why this noise, with the errors compared.
     """
 
     scales: tuple[float, ...]
@@ -183,8 +177,6 @@ def joint_noise(
         Of the values that have noise.
     wants : sequence of Want
         What each column that costs something asks of them.
-    denominator : int or None
-        The value that others are divided by.
     errors : sequence of float
         For each value the bound on the error of computing one user's contribution to a coordinate.
     sizes : sequence of int

@@ -116,16 +116,12 @@ class LinearNeeds:
     ----------
     expressions, names : tuple
         What is averaged, and the answer's columns.
-    wanted : str
-        The noise asked for.
     analysis : VectorAnalysis
         Constants and ranges.
     singles : tuple of float
         Constant of each expression alone.
     kind : Guarantee
         What the level is stated as, with level and delta 0.
-    alpha, delta : float
-        Level and delta.
     change_1, change_2 : float
         Change of the statistic in the two norms, per unit of ``d_em`` or for a replaced user.
     statistic_error, magnitude : float

@@ -46,8 +46,6 @@ class MadeItem:
 
     Parameters
     ----------
-    name : str
-        Its column.
     place : int
         Number of its mean.
     centre : Fraction

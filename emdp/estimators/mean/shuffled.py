@@ -56,8 +56,6 @@ def plan_shuffled_means(query: LinearQuery, *, space: Space, users: int) -> Plan
     ----------
     query : Mean or VectorMean
         The query; its ``messages`` is how many bits of each mean a user sends.
-    space : Space
-        The table's item space.
     users : int
         The public number of users.
 

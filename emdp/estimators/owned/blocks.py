@@ -128,16 +128,10 @@ class Block:
     ----------
     first : int
         Number of its first part in the statistic.
-    parts : int
-        Number of its parts.
     most : int
         Cap ``C``, or ``M`` where ``groups`` is given; ``L`` of people.
-    cells : int
-        Number of cells.
     is_people : bool
         Whether no cell has more than 1 of a user.
-    argument : Argument or None
-        The argument.
     neighbours : {"replace", "remove"}
         Whether one user's records become others, or all of them appear or vanish.
     norm : {1, 2}
@@ -299,8 +293,6 @@ def best_drawing(block: Block, functionals: Sequence[tuple[Functional, ...]], no
 
     Parameters
     ----------
-    block : Block
-        What is drawn from.
     functionals : sequence of tuple of Functional
         For each item what its noise is to first order, and then what else must be known of the block for it.
     norm : {1, 2}

@@ -38,8 +38,6 @@ class CapRule:
         The first release.
     kappa : float
         Scale of the noise on a count of records at a cap of 1.
-    cells : int
-        Number of groups.
     """
 
     query: OwnedSelect

@@ -53,8 +53,6 @@ class ComputedRows:
     ----------
     finisher : Finisher
         Keys and aggregates, each with its interval.
-    query : OwnedSelect
-        What is computed, chosen, ordered and shown.
     compute : callable
         Computes values.
     known : frozenset of str

@@ -74,14 +74,8 @@ class FoundRows:
 
     Parameters
     ----------
-    keys : tuple of (str, Kind)
-        Names and kinds of the keys.
-    columns : tuple of OutputColumn
-        The items.
     mechanism : AdditiveMechanism or None
         Noise of the numbers that are no numbers of users, if there are any.
-    names : tuple of str
-        Keys and items in the order of the answer.
     """
 
     keys: tuple[tuple[str, Kind], ...]

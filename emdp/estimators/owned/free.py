@@ -67,8 +67,6 @@ class FreePlan(RowsPlan):
     ----------
     event : Event
         Of nothing spent.
-    finisher : FreeRows
-        Its rows.
     promised : Guarantee, optional
         What holds for the releases that it reads, where it reads some; they were paid before.
     """

@@ -35,8 +35,6 @@ class JoinedRows:
         At least one.
     keys : tuple of str
         Key columns, which all have.
-    names : tuple of str
-        Keys and items in the order of the answer.
     """
 
     members: tuple[Finisher, ...]
@@ -88,12 +86,6 @@ class JoinedPlan(RowsPlan):
     ----------
     members : tuple of AnyPlan
         Each priced by its share.
-    event : Event
-        What the ledger is charged.
-    columns : tuple of PlannedColumn
-        In the order of the answer.
-    finisher : Finisher
-        What makes rows of what all released.
     notes : tuple of str
         Of all.
     """

@@ -39,8 +39,6 @@ class Shape:
     ----------
     top : Functional
         The number itself, or the numerator of ``centre + top/bottom``.
-    bottom : Functional or None
-        The denominator.
     square : Functional or None
         Of a variance: the numerator of the mean of squares.
     centre : Fraction
@@ -79,10 +77,6 @@ class Chosen:
 
     Parameters
     ----------
-    kind : type of AdditiveMechanism
-        The law.
-    blocks : tuple of (Block, Drawing)
-        In the order of what is released.
     places : tuple of int
         For each item the number of its block.
     shapes : tuple of Shape

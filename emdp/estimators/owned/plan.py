@@ -153,12 +153,8 @@ def drawn_rows(
 
     Parameters
     ----------
-    blocks : sequence of (Block, Drawing)
-        In the order of what is released.
     statistic : sequence of Fraction
         Part by part, cells in order.
-    cells : int
-        Number of cells.
     """
     made = []
     for block, drawing in blocks:

@@ -51,10 +51,6 @@ def extreme_questions(query: OwnedSelect, node: Node, price: Price) -> tuple[Own
 
     Parameters
     ----------
-    query : OwnedSelect
-        The statement.
-    node : Node
-        The argument: a number.
     price : Price
         Of each of the two.
     """

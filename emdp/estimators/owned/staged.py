@@ -60,10 +60,6 @@ class StagedPlan(RowsPlan):
 
     Parameters
     ----------
-    finisher : StagedRows
-        The steps, and what makes rows of what they released.
-    event : Event
-        What the ledger is charged for all of them.
     columns : tuple of PlannedColumn
         Of the last step, where it reads private rows; none where it is SQL over noisy answers.
     notes : tuple of str

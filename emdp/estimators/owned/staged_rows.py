@@ -31,8 +31,6 @@ class Step:
     ----------
     typical : AnyPlan or None
         Its plan as a preview has it; None where it reads no private row.
-    event : Event
-        What is charged for it.
     """
 
     stage: Stage

@@ -23,10 +23,6 @@ class UnlistedPlan(FramePlan):
 
     Parameters
     ----------
-    aggregation : OwnedGroups
-        What the engine computes.
-    keys : NumberedKeys
-        Threshold and noise.
     blocks : tuple of (Block, Drawing)
         What is drawn of which parts beside the number of users.
     event, columns, choice, finisher, notes

@@ -72,14 +72,8 @@ class QuantileRows:
 
     Parameters
     ----------
-    name : str
-        Column of the quantiles.
-    levels : tuple of float
-        What is asked for.
     ramps : Ramps
         Of the distribution function.
-    keys : GroupKeys
-        Key columns of the groups of users.
     mechanisms : tuple of AdditiveMechanism
         The noise of each group.
     is_filtered : bool

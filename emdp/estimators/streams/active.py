@@ -39,8 +39,6 @@ def reach_of(plan: Plan, space: Space, users: int) -> float:
     ----------
     plan : Plan
         Of one period's question, with a promise at user level and one group of users.
-    space : Space
-        The item space.
     users : int
         The public number of users; of totals it does not matter.
 

@@ -59,10 +59,6 @@ def difference(
     ----------
     later, earlier : Finisher
         Of the two periods, each with its noise.
-    released : tuple of Released
-        Coordinates of the later and of the earlier period.
-    level : float
-        Coverage of the intervals of changes.
     together : bool
         Whether all of them hold at once with that probability.
     """

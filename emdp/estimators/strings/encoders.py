@@ -46,13 +46,7 @@ class ShareEncoder:
 
 @dataclass(frozen=True, eq=False)
 class SlotEncoder:
-    """Deals every user's slots to strings, and counts them; noise and threshold come where all users' counts are.
-
-    Parameters
-    ----------
-    histogram : StableHistogram
-        What says how slots are dealt, and draws the noise.
-    """
+    """Deals every user's slots to strings, and counts them; noise and threshold come where all users' counts are."""
 
     histogram: StableHistogram
 

@@ -61,8 +61,6 @@ class FoundRows:
 
     Parameters
     ----------
-    name : str
-        Column of the frequencies.
     threshold : float
         Every string with at least that frequency is found, but for the query's probability of failure.
     half_width : float

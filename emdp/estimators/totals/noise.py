@@ -81,8 +81,6 @@ class Part:
     weights : tuple of (int, float)
         The coordinates that it is made of, with what their noise weighs in it to first order: its own ones, the count
         last. None for a public number.
-    known : Analysis or None
-        What is known of its expression.
     middle, half : float
         Middle of the expression's range, 0 where it is not centred, and how far the range reaches from its middle.
     """
@@ -107,10 +105,6 @@ class Layout:
         Largest absolute value of each, and largest difference.
     units : tuple of float
         A positive size of each.
-    parts : tuple of Part
-        One an item.
-    cells : int
-        Number of groups of records.
     ends : tuple of float or None
         ``a`` and ``b``, where the values are those of the two ends.
     is_removal : bool
@@ -160,10 +154,6 @@ class TotalsNoise:
 
     Parameters
     ----------
-    kind : type of AdditiveMechanism
-        The law.
-    layout : Layout
-        The coordinates.
     scales : tuple of float
         One a coordinate, in units of the first one.
     relative : tuple of float
@@ -199,8 +189,6 @@ def least_noise(query: Select, space: Space, cells: int) -> TotalsNoise:
     ----------
     query : Select
         With at least one item that is not a public number.
-    cells : int
-        Number of groups of records.
 
     Raises
     ------

@@ -57,8 +57,6 @@ class UserMeanMessages(WrappedRelease):
 
     Parameters
     ----------
-    mechanism : UserMeanMechanism or UserVectorMechanism
-        What releases.
     neutral : tuple of float
         The mean of a user without records, for each expression.
     exponents : tuple of int

@@ -29,8 +29,6 @@ class HeldPart:
 
     Parameters
     ----------
-    index : int
-        Position of the part in the space.
     scale : float
         The part's diameter per its distance between values (mostly 1).
     positions : tuple of float

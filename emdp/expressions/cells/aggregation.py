@@ -25,8 +25,6 @@ class LabelAxis:
 
     Parameters
     ----------
-    column : str
-        Column of the part.
     cells : tuple of tuple
         For each cell its listed values, disjoint; values of the part that no cell lists belong to none.
     """
@@ -54,8 +52,6 @@ class HatAxis:
 
     Parameters
     ----------
-    expression : Expression
-        What is spread.
     start, step : float
         First node and pitch, in the expression's unit; ``step > 0``.
     size : int

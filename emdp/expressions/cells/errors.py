@@ -49,8 +49,6 @@ def aggregation_errors(aggregation: Aggregation, space: Space, *, is_cumulative:
 
     Parameters
     ----------
-    aggregation : Aggregation
-        What is computed.
     is_cumulative : bool
         Whether coordinates are summed up along the last axis before noise.
 

@@ -60,8 +60,6 @@ def flow_lipschitz(aggregation: Aggregation, space: Space, norm: int) -> tuple[f
     ----------
     aggregation : Aggregation
         Axes whose weights add up to 1.
-    norm : {1, 2}
-        The norm.
 
     Returns
     -------

@@ -30,15 +30,7 @@ class ConstantArgument:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Refusal of a function's constants, in SQL's words.
-
-    Parameters
-    ----------
-    problem, remedy : str
-        What is wrong, and what to write instead.
-    code : str
-        Short name of the refusal.
-    """
+    """Refusal of a function's constants, in SQL's words."""
 
     problem: str
     remedy: str
@@ -67,8 +59,6 @@ class ScalarFunction:
         Spark's name, where sqlglot would write another one for DuckDB's function; None where it writes the right one.
     takes_many : bool
         Whether it takes any number of operands.
-    constants : tuple of ConstantArgument
-        What follows the operand.
     misfit : callable or None
         Says of the constants why they do not fit, or None where they do.
 

@@ -45,8 +45,6 @@ class Grammar:
         The node of an operator that jumps: of its symbol and its arguments.
     lipschitz, value_range : function
         Constant and range of an expression on a space.
-    text : function
-        An expression as Python text.
     """
 
     operators: "Mapping[str, Callable[..., Expression]]"

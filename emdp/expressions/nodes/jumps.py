@@ -25,8 +25,6 @@ class Jump(Expression):
     ----------
     symbol : str
         How it is written, such as ``">"`` or ``"floor"``.
-    arguments : tuple of Expression or str
-        What it is applied to.
 
     >>> from emdp.expressions import col
     >>> col("price") > 10

@@ -48,8 +48,6 @@ def distance_blocks(part: Space, items: int, needed: Needed) -> Iterator[tuple[C
 
     Parameters
     ----------
-    part : Space
-        A part with listed values.
     items : int
         Number of codes of its items, its neutral one included.
     needed : callable

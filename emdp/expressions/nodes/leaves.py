@@ -145,8 +145,6 @@ class Similarity(Leaf):
 
     Parameters
     ----------
-    label : str or int
-        A key of an embedding.
     column : str or tuple of str, optional
         The part's column; needed where several parts know the label.
     """

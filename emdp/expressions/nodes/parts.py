@@ -35,8 +35,6 @@ class Located(Generic[Found]):
     ----------
     index : int
         Position of the part among ``space.parts``.
-    part : Space
-        The part itself.
     found : object
         What the leaf asked of the part: encoded points, a vector, labels.
     """
@@ -53,8 +51,6 @@ def resolve_part(
 
     Parameters
     ----------
-    space : Space
-        The whole space.
     column : tuple of str or None
         Columns that name the part; None for the only part that fits.
     fit : callable

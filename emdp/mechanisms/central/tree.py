@@ -223,12 +223,8 @@ def tree_mechanism(
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
     users : int
         The public number of users.
-    epsilon : float
-        The promise.
     sum_error : float
         Bound of |computed - exact| of any sum of one user's weights.
     has_away : bool

@@ -85,8 +85,6 @@ def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1)
     ----------
     noisy : sequence of int
         What :meth:`emdp.mechanisms.contribution.octaves.OctaveHistogram.release` returned.
-    scale : float
-        Its noise.
     kappa : float
         Scale of the noise on the capped sum, for a cap of 1: ``1/epsilon``, or by replacement over several cells
         ``2/epsilon``.
@@ -136,8 +134,6 @@ def choose_among(
     ----------
     noisy : sequence of int
         What :meth:`emdp.mechanisms.contribution.octaves.OctaveHistogram.release` returned.
-    scale : float
-        Its noise.
     caps : sequence of int
         At least one.
     error : callable

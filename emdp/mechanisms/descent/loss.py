@@ -113,8 +113,6 @@ def user_gradients(
 
     Parameters
     ----------
-    records : UserRecords
-        All users' records.
     weights : numpy.ndarray of float, shape (p,)
         Where the gradient is taken.
     loss : {"squared", "logistic"}

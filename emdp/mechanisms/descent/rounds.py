@@ -168,8 +168,6 @@ class DescentRelease:
     ----------
     weights : tuple of float
         Of the rescaled features, the constant's first, in the ball.
-    mechanism : Descent
-        What found them.
     """
 
     weights: tuple[float, ...]

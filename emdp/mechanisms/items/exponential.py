@@ -111,8 +111,6 @@ def tuned_strength(matrix: Floats, alpha0: float, images: Integers | None = None
     ----------
     matrix : numpy.ndarray
         Distances, shape (items, items).
-    alpha0 : float
-        What must not be exceeded.
     images : numpy.ndarray of int64, optional
         For each item the first that a symmetry of the distances carries it to; default the item itself.
 

@@ -127,14 +127,10 @@ def optimal_law(
         Distances, shape (items, items).
     prior : numpy.ndarray
         Weight of each item, shape (items,).
-    alpha0 : float
-        The constraint's constant.
     symmetries : tuple of numpy.ndarray
         A group of permutations of items that preserves ``matrix`` and ``prior``.
     most_constraints : int
         As for :func:`sparse_pairs`.
-    seconds : float
-        Time limit of the solver.
 
     Raises
     ------

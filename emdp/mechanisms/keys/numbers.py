@@ -153,8 +153,6 @@ class KeysThenNumbers(NumberedKeys):
 
     Parameters
     ----------
-    keys : KeyThreshold
-        What releases keys and numbers of users.
     noise : LaplaceMechanism or None
         For the numbers, in the order of keys for each number; its dimension is ``r L m``. None where there are none.
 

@@ -238,8 +238,6 @@ def threshold_event(chance: float, keys: int, kind: Guarantee) -> Event:
         ``p``, rounded up.
     keys : int
         ``L``.
-    kind : Guarantee
-        What it is stated as.
     """
     return GuaranteeEvent(kind.at_level(0.0, new_keys_delta(chance, keys)), mechanism="threshold on new keys")
 

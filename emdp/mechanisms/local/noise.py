@@ -49,8 +49,6 @@ class LocalNoise:
     ----------
     mechanism : AdditiveMechanism
         The noise, calibrated to the change of one user's mean.
-    users : int
-        How many users there are.
 
     Guarantee
     ---------

@@ -78,8 +78,6 @@ class ShuffledPlanes(LocalOneBit):
         Ranges of the means; their rates are those of the last plane, and not used here.
     users : int
         ``n``.
-    is_dealt : bool
-        False.
     messages : int
         ``R m``: signs of each mean that a user sends, a multiple of the number of planes.
     strengths : tuple of float

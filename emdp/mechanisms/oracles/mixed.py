@@ -42,8 +42,6 @@ class Mixed:
         Its ``epsilon`` is what holds where whoever mixes tells who sent what.
     reached : float
         The level that was asked for, as it is met, rounded up.
-    theorem : str
-        The source, in one line.
     """
 
     oracle: FrequencyOracle
@@ -65,10 +63,6 @@ def mix(
 
     Parameters
     ----------
-    kind : type of FrequencyOracle
-        Which oracle.
-    items, users : int
-        Public numbers.
     level : float
         Epsilon or alpha, above 0.
     delta : float

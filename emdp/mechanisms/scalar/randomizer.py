@@ -76,12 +76,8 @@ class ScalarRandomizer(ABC):
 
     Attributes
     ----------
-    low, high, requested : float
-        The arguments.
     epsilon : float
         What a message really costs, computed from the integers of its law and rounded up; at most ``requested``.
-    name, theorem : str
-        The law, and its source in one line.
 
     Guarantee
     ---------

@@ -53,8 +53,6 @@ def estimate(
 
     Parameters
     ----------
-    strategy : Strategy
-        The stream's.
     rows : mapping of int to rows
         Released integers by period, counted from 1: one row a block.
     weights : mapping of int to float

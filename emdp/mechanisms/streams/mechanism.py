@@ -60,16 +60,12 @@ class StreamMechanism:
 
     Parameters
     ----------
-    strategy : Strategy
-        The rows.
     periods : int
         How many periods the price covers.
     unit : {"period", "user", "history"}
         What the stated level is for: histories that differ in one period, in any, or in a part of all periods.
     sensitivity : float
         Bound, in the 2-norm, of how the statistic of one period moves, per unit of ``d``; above 0.
-    dimension : int
-        Coordinates of one period's statistic.
     alpha, delta : float
         Level and delta of the whole stream in its unit; delta above 0.
     statistic_error : float

@@ -149,8 +149,6 @@ class Strategy:
 
         Parameters
         ----------
-        periods : int
-            Periods of the stream.
         active : int
             Periods in which a user counts; beyond all of them as for all.
 

@@ -96,8 +96,6 @@ class HeavyHitterSearch:
         none of the candidates.
     beta : float
         Probability that the statement on what is found fails.
-    oracle : type of FrequencyOracle
-        What messages are made by.
 
     Raises
     ------

@@ -179,8 +179,6 @@ class UserMeanRelease:
 
     Parameters
     ----------
-    mechanism : UserMeanMechanism
-        What released it.
     value : fractions.Fraction
         The estimate; unbiased for the mean of the users' means cut to ``range``. It may lie outside of the bounds.
     range : tuple of float
@@ -226,10 +224,6 @@ class UserMeanMechanism(ABC):
 
     Attributes
     ----------
-    setting : UserMeanSetting
-        What it is for.
-    name : str
-        In words.
     epsilon, delta : float
         The user-level guarantee that is achieved, at most that of the setting.
     """

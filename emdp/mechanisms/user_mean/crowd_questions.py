@@ -107,8 +107,6 @@ def find_ranges(
 
     Parameters
     ----------
-    crowd : Crowd
-        All users.
     stages : sequence of RangeStage
         Each for as many users as are asked.
     columns, exponents

@@ -72,8 +72,6 @@ class LocalUserMean(UserMeanMechanism):
 
     Parameters
     ----------
-    setting : UserMeanSetting
-        What it is for.
     second : float
         Epsilon of the message about the mean, or of each of its signs, from 1e-6 to 30.
     scalar : callable

@@ -156,10 +156,6 @@ class FoundRange:
 
     Parameters
     ----------
-    place : int
-        The chosen bin.
-    window : tuple of float
-        The interval that it stands for.
     near : float, optional
         Estimated share of users in the bin and its two neighbours, cut to [0, 1].
     near_error : float, optional

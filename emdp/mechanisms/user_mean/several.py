@@ -234,8 +234,6 @@ def several_means(whole: UserMeanSetting, settings: Sequence[UserMeanSetting]) -
 
     Parameters
     ----------
-    whole : UserMeanSetting
-        What they may cost together.
     settings : sequence of UserMeanSetting
         Of each; see :func:`divided`.
     """

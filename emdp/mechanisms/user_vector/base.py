@@ -29,8 +29,6 @@ class UserVectorRelease:
         The estimate of every coordinate, within no bounds.
     ranges : tuple of (float, float)
         The interval that users were clipped to, of each coordinate of the frame.
-    mechanism : UserVectorMechanism
-        What drew it.
     counts : tuple of int
         Of a local release: messages about each coordinate of the frame in the second round.
     """

@@ -66,8 +66,6 @@ class SideSums:
 
     Parameters
     ----------
-    law : VectorDirection
-        The randomizer.
     centres : tuple of float
         Middle of the ball.
     exponents : tuple of int
@@ -105,8 +103,6 @@ class DirectionUserVector(UserVectorMechanism):
     ----------
     strength : float
         Epsilon of all of a user's reports in the local model; of one of them in the shuffle model.
-    reports : int
-        How many a user sends.
 
     Raises
     ------

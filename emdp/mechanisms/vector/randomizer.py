@@ -137,13 +137,6 @@ class VectorRandomizer(ABC):
     norm : float
         ``p`` of the ball, from 1 to infinity.
 
-    Attributes
-    ----------
-    name : str
-        The randomizer's name, in words.
-    requested : float
-        The epsilon that was asked for.
-
     Raises
     ------
     UsageError

@@ -43,8 +43,6 @@ class ListCharge:
 
     Parameters
     ----------
-    event : Event
-        What was released.
     users : str or None
         Hash of the list; None: any user.
     apart : frozenset of str

@@ -82,8 +82,6 @@ def smallest_level(pairs: LossPairs, delta: float) -> float:
 
     Parameters
     ----------
-    pairs : LossPairs
-        The releases, at one distance.
     delta : float
         At least ``SMALLEST_DELTA``.
 

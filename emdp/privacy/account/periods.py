@@ -68,8 +68,6 @@ class SourceCharge:
 
     Parameters
     ----------
-    event : Event
-        What was released.
     periods : tuple of str or None
         Their names; None: any period that there is, or will be.
     """

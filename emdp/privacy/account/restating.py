@@ -27,8 +27,6 @@ def restated(event: Event, kind: Guarantee) -> Event:
     ----------
     event : Event
         Its guarantee must convert to the kind; of a batch the price must have been checked.
-    kind : Guarantee
-        Any guarantee of the wanted kind.
 
     Raises
     ------

@@ -80,8 +80,6 @@ def blanket_delta(law: OutputLaw, pair: tuple[int, int], epsilon: float, N: int)
 
     Parameters
     ----------
-    law : OutputLaw
-        The randomizer's output law.
     pair : tuple of int
         The rows of the moved item, before and after.
     epsilon : float
@@ -132,8 +130,6 @@ def blanket_alpha(law: OutputLaw, m: int, N: int, delta: float) -> float:
 
     Parameters
     ----------
-    law : OutputLaw
-        The randomizer's output law.
     m : int
         Items of one user.
     N : int

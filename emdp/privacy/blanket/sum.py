@@ -66,8 +66,6 @@ class Saddle:
 
     Attributes
     ----------
-    theta : float
-        The tilt.
     log_moment : float
         ``ln M(theta)``.
     moment_error : float

@@ -86,8 +86,6 @@ class ShuffleMethod:
 
     Attributes
     ----------
-    name, theorem : str
-        Name, and source in one line.
     alpha : callable
         From ``alpha0`` above 0 and a setting to alpha, rounded up; not falling in ``alpha0`` where it is valid.
     alpha0 : callable

@@ -279,8 +279,6 @@ def steep_epsilon0(part: ShuffleRound, delta: float, guess: float, is_good: Call
         Whose ``epsilon0`` is looked for.
     delta : float
         Of all its rounds.
-    guess : float
-        What the Gaussian limit says.
     is_good : callable
         Whether a strength is allowed.
 

@@ -89,16 +89,12 @@ class UserShuffleMethod:
 
     Attributes
     ----------
-    method : str
-        Name of the method.
     epsilon : float or None
         Of all rounds together, rounded up; None where the method is not valid or not of use.
     delta : float
         What holds with this epsilon: 0 by composition, else the delta that was asked for.
     reason : str
         Why there is no epsilon; empty where there is one.
-    theorem : str
-        Its source, in one line.
     """
 
     method: str

@@ -118,8 +118,6 @@ class Flow:
         ----------
         times : numpy.ndarray
             Total times ``Theta``, above 0.
-        longest : float
-            The longest time of a step.
         delta : float
             In (0, 1).
         steps : int

@@ -61,8 +61,6 @@ class OwnedGroups(Summed):
         At least one of them without a list.
     groups_cap : int
         ``L``: groups of a user that are kept.
-    arguments : tuple of Argument
-        What is summed up beside the number of users.
     cap : int or None
         ``C``: largest weight of one user's rows together; given where there are arguments.
     public : mapping of str to polars.DataFrame

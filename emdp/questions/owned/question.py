@@ -40,14 +40,10 @@ class OwnedItem:
     ----------
     kind : str
         One of ``OWNED_KINDS``.
-    name : str
-        Column of the answer.
     node : Node or None
         Function of a row; None for ``rows`` and ``users``.
     low, high : float
         Finite range that values are clamped to, for ``sum``, ``avg``, ``variance`` and ``stddev``.
-    text : str
-        The aggregate as the analyst wrote it.
     level : float or None
         Of a quantile, in (0, 1).
     condition : Node or None
@@ -94,12 +90,8 @@ class Computed:
 
     Parameters
     ----------
-    name : str
-        Its name.
     node : Node
         A function of columns of the table :data:`ANSWER`; aggregates are DOUBLE.
-    text : str
-        It as the analyst wrote it.
     is_users : bool
         Whether it is the public number of users: an aggregate without noise.
     """

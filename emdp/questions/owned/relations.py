@@ -95,8 +95,6 @@ class Private:
 
     Parameters
     ----------
-    alias : str
-        The name.
     user : str
         Its user column, empty where none is named.
     source : str
@@ -119,10 +117,6 @@ class Public:
 
     Parameters
     ----------
-    alias : str
-        That name.
-    source : str
-        Its own name.
     is_single : bool
         Whether it has one row at most: a sub-query that stands for one value.
     """
@@ -222,14 +216,8 @@ class Grouped(_OfRows):
 
     Parameters
     ----------
-    relation : Relation
-        What it reads.
-    alias : str
-        Its name in the statement.
     keys : tuple of (str, Node)
         Columns that rows are grouped by, besides their owner.
-    summaries : tuple of (str, Summary)
-        Columns that are made of the rows of a group.
     """
 
     relation: "Relation"
@@ -266,8 +254,6 @@ class Marked(_OfRows):
     ----------
     relation : Relation
         Owned.
-    alias : str
-        Name under which the column stands.
     other : Relation
         Public; or owned, of which rows of the same user are compared alone.
     condition : Node or None
@@ -301,8 +287,6 @@ class United(_OfRows):
     ----------
     relation, other : Relation
         Both owned, or both public.
-    alias : str
-        Its name in the statement.
     columns, others : tuple of (str, Node)
         Its columns by each of the two: as many, of the same kinds.
     """
@@ -340,10 +324,6 @@ def owner_key(relation: Relation, node: Node, *, is_compared: bool = False) -> t
 
     Parameters
     ----------
-    relation : Relation
-        The rows.
-    node : Node
-        The function.
     is_compared : bool
         Whether it counts only where it is equal to something, so that it may be NULL otherwise: after a LEFT join.
 

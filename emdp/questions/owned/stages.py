@@ -54,8 +54,6 @@ class FreeSelect:
         Tables of earlier stages that it reads, here without rows.
     price : Price
         The statement's; nothing of it is spent.
-    text : str
-        What was written.
     """
 
     sql: str
@@ -75,10 +73,6 @@ class Stage:
 
     Parameters
     ----------
-    name : str
-        Its table, for later steps.
-    label : str
-        What the statement calls it.
     question : OwnedSelect or FreeSelect
         What it asks; of an OwnedSelect tables of earlier stages have no rows yet.
     """
@@ -101,12 +95,8 @@ class StagedSelect:
     ----------
     stages : tuple of Stage
         In the order in which they are computed; the last one is the answer.
-    price : Price
-        For all stages together.
     weights : tuple of float
         Shares of the price, one for each stage that reads private rows.
-    text : str
-        The statement.
     """
 
     stages: tuple[Stage, ...]

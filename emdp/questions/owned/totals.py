@@ -119,10 +119,6 @@ class Key:
 
     Parameters
     ----------
-    name : str
-        Column of the answer.
-    node : Node
-        A function of a row.
     values : tuple
         Distinct values of its kind; None stands for NULL. Empty where there is no list.
     is_listed : bool

@@ -130,10 +130,6 @@ def plan_profile(table: Table, names: Names, options: Options, promises: Sequenc
         The private table; statements are tried on no rows.
     names : Names
         What is public of it.
-    options : Options
-        What was asked for.
-    promises : sequence of Guarantee
-        What the budgets that may pay allow.
 
     Raises
     ------

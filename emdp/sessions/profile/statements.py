@@ -76,8 +76,6 @@ class Options:
 
     Parameters
     ----------
-    epsilon, delta : float
-        Price of all statements together.
     neighbours : {"replace", "remove"}
         Which tables must look alike.
     columns : iterable of str or None
@@ -123,12 +121,6 @@ class Part:
 
     Parameters
     ----------
-    kind : str
-        What it asks for.
-    text : str
-        The statement.
-    epsilon, delta : float
-        Its price.
     column : str
         The column; empty where it is about all of them.
     back, above : callable

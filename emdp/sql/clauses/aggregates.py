@@ -34,10 +34,6 @@ class Aggregate:
         Its name, in capitals.
     kind : str or None
         Kind of item; None for those that stand alone.
-    expression : Expression or None
-        What it is of.
-    weight : float
-        Its weight.
     node : sqlglot.exp.Anonymous
         The call, without ``WEIGHT`` around it.
     """

@@ -28,8 +28,6 @@ class Chosen:
         Which listed users count, without nulls; None for all.
     factor : Expression or None
         Weight of a record, in [0, 1]; None for 1.
-    node : sqlglot.exp.Expr or None
-        A condition on records, to underline.
     """
 
     users: pl.Series | None

@@ -35,8 +35,6 @@ class Histogram:
     ----------
     cells : Grid, LabelAxis or None
         Its cells; None for all items of a finite space.
-    columns : tuple of str
-        Columns of the answer that say which cell.
     """
 
     cells: Grid | LabelAxis | None

@@ -46,8 +46,6 @@ def frequency_query(
     ----------
     node : sqlglot.exp.Expr
         The call of ``FREQUENCY``.
-    histogram : Histogram
-        What its argument says.
     noise, people, name, order, limit, offset, written
         As of the queries.
 

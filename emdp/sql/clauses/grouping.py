@@ -32,8 +32,6 @@ class Grouping:
 
     Parameters
     ----------
-    groups : tuple of GroupColumn
-        Groups of records.
     people : People or None
         Groups of users, among those that WHERE leaves.
     names : dict of int to str

@@ -30,10 +30,6 @@ def measure_query(
 
     Parameters
     ----------
-    scalars : Scalars
-        The statement's names.
-    aggregate : Aggregate
-        The call.
     chosen : (Grouping, Chosen, sqlglot.exp.Select)
         What chooses or groups users or records, which a measure has not, and the statement's tree.
     name, order, limits, written

@@ -36,10 +36,6 @@ def asked_model(context: Context, aggregates: Sequence[Aggregate], grouping: Gro
 
     Parameters
     ----------
-    aggregates : sequence of Aggregate
-        Its select list.
-    grouping : Grouping
-        Its groups of records and of users.
     tree : sqlglot.exp.Select
         The statement's tree, of which the clause that groups is underlined.
 

@@ -21,15 +21,6 @@ STEP_SHARE = 0.05
 def checked(context: Context, expression: Expression, node: exp.Expr) -> Analysis:
     """Return what is known of an expression, after EMD 2's rules and their final constant.
 
-    Parameters
-    ----------
-    context : Context
-        The statement, with the origins of the expression's nodes.
-    expression : Expression
-        What was translated.
-    node : sqlglot.exp.Expr
-        Where it stands, for what no smaller part can be blamed for.
-
     Raises
     ------
     SqlError

@@ -61,12 +61,8 @@ class LookupColumn:
 
     Parameters
     ----------
-    name : str
-        The column.
     part : FinitePart
         The part that its table is joined on.
-    dtype : polars.DataType
-        Its type.
     load : callable
         Returns its value (or None) for each listed value of the part that has a row.
     """
@@ -121,8 +117,6 @@ class Values:
 
     Parameters
     ----------
-    named : frozenset
-        Listed values.
     is_rest : bool
         Whether the set is all the others, a neutral item that is no listed value among them.
 

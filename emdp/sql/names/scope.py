@@ -42,8 +42,6 @@ class Source:
 
     Parameters
     ----------
-    name : str
-        Its alias, or its own name.
     columns : mapping of str to Resolved
         What its columns mean.
     keys : frozenset of str
@@ -61,8 +59,6 @@ class Scope:
 
     Parameters
     ----------
-    sources : tuple of Source
-        Its tables.
     filters : tuple of (Condition, sqlglot.exp.Expr)
         What sub-queries and joins leave of the records and users, and where they say so.
     """

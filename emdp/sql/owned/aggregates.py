@@ -68,10 +68,6 @@ class OwnedAggregate:
     ----------
     kind : str
         As of :class:`emdp.questions.owned.question.OwnedItem`.
-    node : Node or None
-        What it is of.
-    low, high : float
-        Range of what it is of.
     function : str
         Its name, in capitals.
     level : float or None

@@ -32,13 +32,6 @@ def has_commas(select: exp.Select) -> bool:
 def joined_in_order(scopes: Sequence[Scope], select: exp.Select) -> Scope:
     """Return the rows of listed tables that WHERE may leave.
 
-    Parameters
-    ----------
-    scopes : sequence of Scope
-        What FROM and its joins name, one after the other.
-    select : sqlglot.exp.Select
-        The statement, for its joins and WHERE.
-
     Raises
     ------
     SqlError

@@ -30,10 +30,6 @@ class Asked:
 
     Parameters
     ----------
-    name : str
-        Its column.
-    aggregate : OwnedAggregate
-        What it is.
     body : sqlglot.exp.Expr
         Where it was written first.
     is_hidden : bool
@@ -58,12 +54,6 @@ class Outputs:
         Name of each key, and what it is of a row.
     taken : set of str
         Names in small letters that are in use.
-    asked : list of Asked
-        The aggregates so far.
-    computed : list of Computed
-        What is computed so far.
-    hidden : set of str
-        Computed columns that the answer does not show.
     aliases : dict of str to Node
         By names in small letters what columns of the select list are of the answer.
     constants : dict of str to Node

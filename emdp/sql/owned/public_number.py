@@ -22,14 +22,8 @@ def with_public_number(names: Names, price: Price, query: exp.Expr, tables: Tabl
 
     Parameters
     ----------
-    names : Names
-        What the statement may name.
     price : Price
         By removal the number of users is private.
-    query : sqlglot.exp.Expr
-        A query.
-    tables : Tables
-        Sub-queries that it may name.
     """
     users = names.users
     if not isinstance(query, exp.Select) or users is None or price.is_by_removal:

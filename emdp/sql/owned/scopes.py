@@ -60,8 +60,6 @@ class Scope:
 
     Parameters
     ----------
-    relation : Relation
-        The rows.
     tables : tuple of (str, mapping of str to Column)
         Tables in the order of the text, by their names there.
     shared : mapping of str to Column

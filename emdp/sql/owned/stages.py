@@ -144,8 +144,6 @@ class Stages:
         ----------
         name : str
             Name that no other relation has.
-        alias : str
-            What the text calls it.
         is_listed : bool
             Whether the columns of its select list are wanted alone.
         is_single : bool

@@ -13,8 +13,6 @@ class Reason(NamedTuple):
 
     Parameters
     ----------
-    code : str
-        Short, stable name.
     problem, remedy : str
         As in :class:`emdp.base.errors.SqlError`.
     """

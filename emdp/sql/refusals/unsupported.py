@@ -15,8 +15,6 @@ class Unsupported:
 
     Parameters
     ----------
-    code : str
-        Its short name.
     problem : str
         What is wrong, to stand after the function's name.
     remedy : str

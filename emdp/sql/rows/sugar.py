@@ -23,10 +23,6 @@ class Sugar:
 
     Parameters
     ----------
-    form : str
-        How it is written, for messages.
-    least, most : int
-        Numbers of arguments.
     build : callable
         Makes the node.
     """

@@ -34,8 +34,6 @@ def span_of(tree: exp.Expr, node: exp.Expr, sql: str, start: int, end: int, head
     tree, node : sqlglot.exp.Expr
         A statement's tree and a part of it, or of a copy of it. A node that was not written (made by a rewrite) spans
         its parts that were, or else has the span of the nearest node around it that was.
-    sql : str
-        The whole text.
     start, end : int
         The statement's part of it, the fall-back.
     header : (int, int)

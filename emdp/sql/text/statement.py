@@ -22,10 +22,6 @@ class Option:
     ----------
     name : str
         In lower case.
-    value : float, int or str
-        A number, or the text of a string or word.
-    start, end : int
-        Where the entry stands in the text.
     weaker : tuple of float
         Of ``TIERS(8, 4, 1)`` all numbers but the first, which is the value.
     """

@@ -66,8 +66,6 @@ def call_form(function: str, parts: Sequence[Space]) -> str | None:
     ----------
     function : {"DISTANCE", "DOT", "SIMILARITY", "POINT", "VECTOR", "GRID"}
         What to call; for any other function there is none.
-    parts : sequence of Space
-        The parts.
 
     >>> from emdp.spaces import Categories, Cycle
     >>> call_form("DISTANCE", [Cycle("time(ts)", 24)]), call_form("DOT", [Categories("kind", ["a", "b"])])

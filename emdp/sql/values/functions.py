@@ -38,10 +38,6 @@ class Function:
 
     Parameters
     ----------
-    form : str
-        How it is written, for messages.
-    least, most : int
-        Numbers of arguments that it takes.
     build : callable
         Makes the node.
     """

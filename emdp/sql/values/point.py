@@ -22,8 +22,6 @@ class Point:
         How it is written: ``POINT(..)``, ``VECTOR[..]``, a text or truth value, a number.
     value : object
         Two numbers, several, a label, one number.
-    node : sqlglot.exp.Expr
-        Where it stands.
     """
 
     kind: str

@@ -65,8 +65,6 @@ def instant_value(column: Sql, kind: str) -> Sql:
 
     Parameters
     ----------
-    column : Sql
-        The column of times.
     kind : str
         Its DuckDB type; a text is read as ISO 8601.
     """

@@ -28,20 +28,12 @@ class Layout:
 
     Parameters
     ----------
-    values : tuple of Expression
-        What is averaged or totalled.
-    exponents : tuple of int
-        Their fixed-point exponents.
     constants : mapping of int to int
         The integer of every record, for each value that is a constant.
     labels, hats : mapping of int to object
         The axes along which records differ, by position: a label axis's cell number, a hat axis of two nodes or more.
-    sizes : tuple of int
-        Cells of every axis.
     weight : Expression or None
         Weight of a record against the cap, where records differ in it.
-    cap : int or None
-        The cap.
     slots : int or None
         Records up to which a user's are filled with the point elsewhere before their mean is taken.
     is_counted : bool

@@ -27,10 +27,6 @@ def with_owner(table: TableFacts, own: TableFacts, named: Mapping[str, Sql], row
 
     Parameters
     ----------
-    table : TableFacts
-        The table whose users are declared.
-    own : TableFacts
-        This table, or one that is linked to it.
     named : mapping of str to Sql
         The columns, by their names in the result.
     rows : sqlglot.exp.Select

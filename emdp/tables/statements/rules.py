@@ -73,8 +73,6 @@ class Rule:
     name : str
         One of ``missing_users``, ``unlisted_users``, ``invalid_items``, ``other_counts``, ``unusable``,
         ``repeated_keys``, ``lost_links``.
-    columns : tuple of str
-        The columns.
     """
 
     name: str

@@ -73,8 +73,6 @@ def corner_sums(layout: Layout, summed: Callable[[Sql], Sql], records: Sql) -> d
 
     Parameters
     ----------
-    layout : Layout
-        The columns.
     summed : callable
         What makes an exact sum, of 128 bits, of a column of integers.
     records : Sql

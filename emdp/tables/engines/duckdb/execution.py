@@ -90,8 +90,6 @@ def opened(
 
     Parameters
     ----------
-    source : Source
-        The rows.
     lookups : mapping of str to polars.DataFrame
         Public tables.
     users : polars.Series or None
