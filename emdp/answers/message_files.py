@@ -98,13 +98,7 @@ def write_messages(messages: KeyedMessages, folder: Path, levels: Sequence[str])
 
 
 def read_messages(path: str | os.PathLike[str]) -> ReadMessages:
-    """Return the messages of a file that :func:`write_messages` wrote.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-    """
+    """Return the messages of a file that :func:`write_messages` wrote."""
     found = _read(path, MESSAGES)
     try:
         tiers, symbols, facts = found["tiers"], found["symbols"], found["facts"]
@@ -130,13 +124,7 @@ def read_messages(path: str | os.PathLike[str]) -> ReadMessages:
 
 
 def read_keys(path: str | os.PathLike[str]) -> ReadKeys:
-    """Return the keys of a file that :func:`write_messages` wrote, which others must not be able to read.
-
-    Raises
-    ------
-    UsageError
-        If it is none, or others may read it.
-    """
+    """Return the keys of a file that :func:`write_messages` wrote, which others must not be able to read."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):

@@ -185,11 +185,6 @@ class StoredAnswer:
             The entry that paid.
         time : str
             When it was stored.
-
-        Raises
-        ------
-        StoredTextError
-            If the text is no stored answer.
         """
         try:
             made = json.loads(text)

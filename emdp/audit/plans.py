@@ -202,13 +202,7 @@ AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {
 
 
 def audited(plan: AnyPlan) -> AuditedPlan:
-    """Return a plan as an audit sees it.
-
-    Raises
-    ------
-    UsageError
-        If plans of its kind are not known to the audit.
-    """
+    """Return a plan as an audit sees it."""
     if isinstance(plan, OwnedPlan | MeasuredPlan):
         raise UsageError(
             "query reads records that the item space cannot make, so that no neighbours are at hand; audit a statement "

@@ -112,13 +112,7 @@ def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT, *, encodin
 
 
 def read_toml(name: str, path: str | os.PathLike[str], remedy: str) -> dict[str, Any]:
-    """Return what a TOML file says.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or is no TOML.
-    """
+    """Return what a TOML file says."""
     shown = f"{name} {str(path)!r}"
     try:
         return tomllib.loads(read_text(path))

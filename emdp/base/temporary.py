@@ -47,11 +47,6 @@ class HeldFolder:
 
         Files that others make in it get mode 0600 where the file system has lists of rights; where it has none, the
         folder's own 0700 has to do.
-
-        Raises
-        ------
-        OSError
-            If it cannot be made.
         """
         place = tempfile.gettempdir()
         _remove_dead(place)

@@ -95,13 +95,7 @@ class Accounts:
         self._declare()
 
     def budget_of(self, kind: type[Guarantee] | Guarantee | None) -> Budget:
-        """Return the budget of a kind of guarantee, or the first one; a class may be that of several.
-
-        Raises
-        ------
-        UsageError
-            If there is none of that kind.
-        """
+        """Return the budget of a kind of guarantee, or the first one; a class may be that of several."""
         if isinstance(kind, Guarantee):
             found = [budget for budget in self.budgets if budget.guarantee.kind == kind.kind]
         elif kind is None or isinstance(kind, type):
@@ -114,13 +108,7 @@ class Accounts:
         return found[0]
 
     def payer(self, event: Event) -> Budget:
-        """Return the budget that pays an event, by the rule of :func:`emdp.privacy.guarantees.conversions.paying`.
-
-        Raises
-        ------
-        UsageError
-            If no budget can pay it.
-        """
+        """Return the budget that pays an event, by the rule of :func:`emdp.privacy.guarantees.conversions.paying`."""
         promises = [budget.guarantee for budget in self.budgets]
         return self.budgets[promises.index(paying(event.guarantee, promises))]
 
@@ -183,13 +171,7 @@ class Accounts:
         return with_held(account, held)
 
     def check_affordable(self, events: Iterable[Event], *, reserve: str | None = None) -> None:
-        """Check that the budgets cover some events together, without charging them.
-
-        Raises
-        ------
-        BudgetExceededError
-            If a budget does not.
-        """
+        """Check that the budgets cover some events together, without charging them."""
         due = [(budget, priced) for budget, priced, _ in self._priced(list(events))]
         self._check_covered(self._entries(), due, reserve)
 
@@ -225,11 +207,6 @@ class Accounts:
         -------
         list of Entry
             For each charge the entry that paid it.
-
-        Raises
-        ------
-        BudgetExceededError
-            If a budget does not cover its events.
         """
         entries: dict[int, Entry] = {}
         priced = self._priced([event for event, _ in charges])

@@ -76,13 +76,7 @@ def carried_left(entries: Sequence[Entry], budget: Budget) -> tuple[int, Left] |
 
 
 def carried_shown(entries: Sequence[Entry], budget: Budget) -> tuple[Sums, tuple[tuple[str, float], ...]] | None:
-    """Return the sums and steps of a budget that totals state to be shown; None where they state none.
-
-    Raises
-    ------
-    LedgerError
-        If what is stated is malformed.
-    """
+    """Return the sums and steps of a budget that totals state to be shown; None where they state none."""
 
     def read(own: Mapping[str, Any]) -> tuple[Sums, tuple[tuple[str, float], ...]] | None:
         shown = own.get("shown")

@@ -236,11 +236,6 @@ def check_apart(
         By which the files are looked for among those of other tables.
     states : iterable of str
         By which they are looked for among those of other periods, whose files may have been at the same place.
-
-    Raises
-    ------
-    LedgerError
-        If they are.
     """
     apart = {name, *_apart_from(entries, name)}
     sought, own = set(marks), set(states)

@@ -49,11 +49,6 @@ def check_parts(
     version : str
         The data version: data without files, such as a frame, are known by it. A declared one may be that of several
         periods.
-
-    Raises
-    ------
-    LedgerError
-        If a file in this state, or at this place, or data of this version were read as another period's.
     """
     own = set(marks)
     for entry in of_kinds(entries, "validated") if part is not None else ():

@@ -163,11 +163,6 @@ def account_of(budget: Budget, charges: Iterable[Charge], period: str | None = N
     """Return a budget with what was charged to it; one per period with what that period was charged, or the dearest.
 
     Where periods have lists of users, it is what is left of it for those of the period's, or for who was charged most.
-
-    Raises
-    ------
-    LedgerError
-        If the charges are more than the budget covers.
     """
     paid = [charge for charge in charges if charge.budget == budget]
     if not is_by_source(budget.guarantee):

@@ -158,13 +158,7 @@ class StreamBill:
 
     @classmethod
     def of(cls, accounts: Accounts, due: "StreamDue") -> Self:
-        """Return the bill of what is due.
-
-        Raises
-        ------
-        UsageError
-            If no budget pays for it.
-        """
+        """Return the bill of what is due."""
         event, parts, history = due.event, due.parts, due.history
         payer = accounts.payer(event)
         if is_by_source(payer.guarantee) and not parts:

@@ -82,13 +82,7 @@ def read_table(
     name: str | None = None,
     header: bool | None = None,
 ) -> "Table":
-    """Return the table that the options describe: an entry of a catalog, or a source with its own description.
-
-    Raises
-    ------
-    UsageError
-        If neither or both are given, or an option is missing.
-    """
+    """Return the table that the options describe: an entry of a catalog, or a source with its own description."""
     from emdp.catalog.catalog import load_catalog
     from emdp.sessions.session import read
 

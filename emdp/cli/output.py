@@ -40,13 +40,7 @@ Target = tuple[str, str]
 
 
 def choose_target(csv: str | None, csv_raw: str | None, json: str | None, parquet: str | None) -> Target | None:
-    """Return the one output that was asked for, None for a table on standard output.
-
-    Raises
-    ------
-    UsageError
-        If several are given, or Parquet is to go to standard output.
-    """
+    """Return the one output that was asked for, None for a table on standard output."""
     options = {"csv": csv, "csv-raw": csv_raw, "json": json, "parquet": parquet}
     given = [(kind, path) for kind, path in options.items() if path is not None]
     if len(given) > 1:
@@ -112,11 +106,6 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> li
     kept : iterable of str
         Files, folders, patterns and databases that the catalog names, and what else is read or written: an answer
         replaces or joins none of them.
-
-    Raises
-    ------
-    UsageError
-        If a file cannot be written, or shall not be.
     """
     if target is None or target[1] == STANDARD_OUTPUT:
         return []
@@ -186,13 +175,7 @@ def write_pictures(pictures: "Sequence[Picture]", path: str) -> None:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file, so that its name holds the old content or the new one; or a pipe or device that has the name.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
+    """Write a file, so that its name holds the old content or the new one; or a pipe or device that has the name."""
     from emdp.reports.files import write_whole
 
     place = Path(path)

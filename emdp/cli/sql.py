@@ -346,13 +346,7 @@ def read_query(q: str) -> str:
 
 
 def with_parameters(text: str, given: str | None) -> str:
-    """Return SQL in which values of the command line are literals.
-
-    Raises
-    ------
-    UsageError
-        If they are no JSON list or object of values that fit.
-    """
+    """Return SQL in which values of the command line are literals."""
     if given is None:
         return text
     # Loaded where it is needed.

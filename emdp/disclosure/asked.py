@@ -84,13 +84,7 @@ the best detector with one false alarm in 100 people catches at most 2.8 of 100.
 
 
 def write(folder: str | Path, title: str, space: Space, blocks: Sequence[Block]) -> tuple[Path, ...]:
-    """Write the page, the main picture and the tables (CSV, JSON) into a folder, made if absent.
-
-    Raises
-    ------
-    UsageError
-        If the folder cannot be made or written.
-    """
+    """Write the page, the main picture and the tables (CSV, JSON) into a folder, made if absent."""
     place, first = Path(folder), blocks[0].found
     tables = [{"title": block.title, "rows": block.found.frame.to_dicts()} for block in blocks]
     texts = {

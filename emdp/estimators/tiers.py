@@ -64,11 +64,6 @@ def plan_tiers(query: Any, plan: Callable[[Any], Any], space: Space) -> "TieredP
         Its ``price`` has ``weaker`` levels.
     plan : callable
         Plans the question at one level.
-
-    Raises
-    ------
-    UsageError
-        If the question has no tiers, or its noise has none.
     """
     price = query.price
     if isinstance(query, ItemFrequencies):

@@ -178,11 +178,6 @@ def mechanism_of(
         Law of the noise, if one was asked for.
     k_norm : bool
         Whether K-norm noise, whose coordinates are not independent, may be used.
-
-    Raises
-    ------
-    UsageError
-        If the noise that was asked for does not fit.
     """
     norms = {1: quotient_up(change.norm_1, users), 2: quotient_up(change.norm_2, users)}
     shared: dict[str, Any] = {

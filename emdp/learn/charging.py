@@ -61,13 +61,7 @@ class Charges:
             raise
 
     def charge(self, event: Event, query: str, users: int) -> None:
-        """Write a round's charge, durably, before anything of the round is read.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the budget does not cover it.
-        """
+        """Write a round's charge, durably, before anything of the round is read."""
         self.check_side()
         if self._accounts is not None:
             self._accounts.charge_all([(event, {"query": query, "data_version": "rounds", "users": users})])

@@ -80,13 +80,7 @@ class PostgresState:
             connection.execute(f"INSERT INTO {STATE_SCHEMA}.draft VALUES (%s, %s, %s)", (digest, salt, text))
 
     def find(self, digest: str, stream: str, place: int) -> Draft:
-        """Return the draft that a row names.
-
-        Raises
-        ------
-        LedgerError
-            If it is not there, or is another: the stream has ended.
-        """
+        """Return the draft that a row names."""
         with self._opened(write=False) as connection:
             found = []
             if connection.execute(_FOUND).fetchall()[0][0] is not None:

@@ -126,13 +126,7 @@ class StreamState:
             connection.execute("COMMIT")
 
     def find(self, digest: str, stream: str, place: int) -> Draft:
-        """Return the draft that a row names.
-
-        Raises
-        ------
-        LedgerError
-            If it is not there, or is another: the stream has ended.
-        """
+        """Return the draft that a row names."""
         if not os.path.lexists(self.path):
             raise self._lost()
         with self._connected() as connection:

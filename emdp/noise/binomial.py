@@ -106,11 +106,6 @@ def draw_half_binomials(counts: npt.ArrayLike) -> Integers:
     ndarray of int64, shape (size,)
         The numbers of heads. Time for each: constant, about 60 ns, whatever the count.
 
-    Raises
-    ------
-    UsageError
-        If ``counts`` is no such array.
-
     References
     ----------
     The module's text proves exactness.

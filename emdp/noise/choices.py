@@ -71,11 +71,6 @@ def draw_below(limits: npt.ArrayLike) -> Integers:
     -------
     ndarray of int64, shape (size,)
 
-    Raises
-    ------
-    UsageError
-        If ``limits`` is no such array.
-
     References
     ----------
     The module's text proves exactness.
@@ -216,11 +211,6 @@ def draw_coins_and_bits(numerator: int, count: int) -> tuple[npt.NDArray[np.bool
     -------
     ndarray of bool, ndarray of uint32, shape (count,)
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed.
-
     References
     ----------
     The module's text proves exactness.
@@ -252,11 +242,6 @@ def draw_permutation(count: int) -> Integers:
     Returns
     -------
     ndarray of int64, shape (count,)
-
-    Raises
-    ------
-    UsageError
-        If ``count`` is out of its range.
 
     References
     ----------

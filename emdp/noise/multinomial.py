@@ -62,11 +62,6 @@ def draw_multinomials(counts: npt.ArrayLike, weights: npt.ArrayLike) -> Integers
     ndarray of int64, shape (outcomes,)
         How many items of all rows have each outcome.
 
-    Raises
-    ------
-    UsageError
-        If an argument is malformed, or a row of weights has another sum.
-
     References
     ----------
     The module's text proves exactness.
@@ -125,11 +120,6 @@ def draw_outcomes(codes: npt.ArrayLike, weights: npt.ArrayLike) -> Integers:
     -------
     ndarray of int64, shape (items,)
         The outcomes, from 0 to ``outcomes - 1``. Beside it memory for the cumulative weights and 32 MB.
-
-    Raises
-    ------
-    UsageError
-        If an argument is malformed, or a row of weights has another sum.
 
     References
     ----------

@@ -68,11 +68,6 @@ def read_points(frame: pl.DataFrame, column: PlannedColumn, names: Sequence[str]
         Columns whose values together are the label.
     places : sequence of str
         Columns of numbers that say where the point lies.
-
-    Raises
-    ------
-    UsageError
-        If the frame has no such columns.
     """
     name = column.name
     wanted = (*names, *places, name, f"{name}_low", f"{name}_high")

@@ -217,11 +217,6 @@ def check_price(
         Whether the question can be asked by removal of a user; the others are refused here.
     has_tiers : bool
         Whether the question can have several readers.
-
-    Raises
-    ------
-    UsageError
-        If it is not.
     """
     if not isinstance(price, Price):
         raise UsageError(

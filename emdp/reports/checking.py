@@ -73,11 +73,6 @@ def check_definition(
     Returns
     -------
     (CheckedReport, Catalog)
-
-    Raises
-    ------
-    ReportError
-        With every problem of the file and of its statements at once, by line.
     """
     try:
         report = load_report(path, catalog=catalog, period=period)
@@ -114,11 +109,6 @@ def check_report(report: Report, catalog: Catalog, *, period: str | None = None)
         From :func:`emdp.reports.definition.load_report`.
     period : str, optional
         Takes the place of the report's own.
-
-    Raises
-    ------
-    ReportError
-        With every problem at once, by line.
     """
     if period is not None:
         report = replace(report, period=check_period(period))
@@ -157,13 +147,7 @@ class _World:
     owner: str
 
     def payer(self, guarantee: Guarantee) -> Guarantee:
-        """Return the budget that pays for a release; see :func:`emdp.privacy.paying`.
-
-        Raises
-        ------
-        UsageError
-            If there is none.
-        """
+        """Return the budget that pays for a release; see :func:`emdp.privacy.paying`."""
         return paying(guarantee, self.budgets)
 
 

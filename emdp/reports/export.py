@@ -39,11 +39,6 @@ def write_report(run: ReportRun, folder: Path) -> tuple[Path, ...]:
     -------
     tuple of Path
         What was written: the page, the tables in order, and last the manifest, which has the digests of the others.
-
-    Raises
-    ------
-    UsageError
-        If the folder cannot be made or written to.
     """
     names = [_names(place, outcome, len(run.outcomes)) for place, outcome in enumerate(run.outcomes, 1)]
     titles = [outcome.entry.title for outcome in run.streams]

@@ -72,11 +72,6 @@ class Call:
     ----------
     arguments : tuple of Node
         Of exactly the kinds that one of its forms takes; :func:`emdp.rows.building.call` casts them.
-
-    Raises
-    ------
-    UsageError
-        If there is no such function, or no form of it takes these arguments.
     """
 
     function: str

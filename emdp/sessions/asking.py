@@ -212,13 +212,7 @@ class Asking:
         return again
 
     def check_affordable(self, planned: Iterable[Planned], *, reserve: str | None = None) -> None:
-        """Check that the budgets cover some plans together, without charging them.
-
-        Raises
-        ------
-        BudgetExceededError
-            If they do not.
-        """
+        """Check that the budgets cover some plans together, without charging them."""
         self._accounts.check_affordable((one.plan.event for one in planned), reserve=reserve)
 
     @contextmanager

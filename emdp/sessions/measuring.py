@@ -69,11 +69,6 @@ def awaited(text: str, names: Names, measures: Mapping[str, Sequence[str]]) -> A
         One SELECT over measures and public tables, without a header.
     measures : mapping of str to sequence of str
         Columns of the measures that are known, by the name in lower case; others are taken to be of the whole space.
-
-    Raises
-    ------
-    SqlError
-        If it is refused, or cannot run.
     """
     from emdp.estimators.frequency.measure_cells import OTHER
     from emdp.sql.measured import measured_select

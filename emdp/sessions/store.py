@@ -107,11 +107,6 @@ class Store:
         ----------
         fresh : bool
             Whether all are asked anew and paid for.
-
-        Raises
-        ------
-        EmdpError
-            As :meth:`Session.sql`.
         """
         found = [None if fresh and not one.reads else self.find(one) for one in planned]
         # A statement that stands twice is one question, and has one answer.

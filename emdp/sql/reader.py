@@ -68,13 +68,7 @@ def parse(text: str) -> tuple[Statement, ...]:
 
 
 def parse_plain(text: str) -> Statement:
-    """Return one SELECT without a header, of which every token of the text came back; no clause of it is checked.
-
-    Raises
-    ------
-    SqlError
-        If the text is none, the offending part underlined.
-    """
+    """Return one SELECT without a header, of which every token of the text came back; no clause of it is checked."""
     statements = _split(text)
     if len(statements) != 1:
         problem, code = ("there is no statement", "empty") if not statements else ("these are several", "several")
@@ -127,13 +121,7 @@ def _statement(text: str, tokens: list[Token]) -> Statement:
 
 
 def _beyond(statement: Statement, refused: SqlError) -> SqlError | None:
-    """Return why a statement is not one over rows with owners as a whole; None if it is.
-
-    Raises
-    ------
-    SqlError
-        If it is none in stages either.
-    """
+    """Return why a statement is not one over rows with owners as a whole; None if it is."""
     try:
         check_owned_clauses(statement, refused)
     except SqlError as error:

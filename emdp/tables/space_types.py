@@ -17,13 +17,7 @@ USER_TYPES = (*WHOLE_TYPES, *TEXT_TYPES, "UUID")
 
 
 def check_space_types(schema: Mapping[str, str], user: str, space: Space, *, is_text: bool) -> None:
-    """Check that the types of a table's columns fit its users and its space.
-
-    Raises
-    ------
-    UsageError
-        Naming the first column that does not fit.
-    """
+    """Check that the types of a table's columns fit its users and its space."""
     if not _is_type(schema[user], USER_TYPES):
         kind = type_name(schema[user])
         raise UsageError(f"user column {user!r} is {kind}; it must be of a whole-number or text type.")

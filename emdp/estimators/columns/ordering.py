@@ -121,11 +121,6 @@ def ordered(
         At least 0.
     columns : sequence of str
         The columns that may be ordered by: keys and items.
-
-    Raises
-    ------
-    UsageError
-        If a key is no such column, or a number is negative.
     """
     for key in order:
         if key.column not in columns:

@@ -78,13 +78,7 @@ class Geometry:
 
     @classmethod
     def of(cls, space: Space) -> Self:
-        """Return the geometry of all items of a finite space, in encoding order.
-
-        Raises
-        ------
-        UsageError
-            If the space is not finite.
-        """
+        """Return the geometry of all items of a finite space, in encoding order."""
         if isinstance(space, Grid):
             if space.structure == "line":
                 return cls.line(space.line(space.all_items))

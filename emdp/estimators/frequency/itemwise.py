@@ -45,11 +45,6 @@ def plan_item_shares(query: ItemFrequencies, *, space: Space, users: int, record
     ----------
     query, space, users, records
         As for :func:`emdp.estimators.frequency.items.plan_item_frequencies`.
-
-    Raises
-    ------
-    UsageError
-        If sizes or price do not fit, or the outputs leave no estimate.
     """
     inner = Itemwise(_kind(space), query.price, query.model, query.sizes, query.name)
     plan = plan_itemwise(inner, space=space, users=users, records=records)

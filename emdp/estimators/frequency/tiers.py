@@ -58,11 +58,6 @@ def plan_histogram_tiers(query: ItemFrequencies, first: MessagePlan, *, space: S
         In the central model; its ``price`` has ``weaker`` levels.
     first : MessagePlan
         The plan of the first level, by the averaged histogram.
-
-    Raises
-    ------
-    UsageError
-        If there are too many items, or the noise has no tiers.
     """
     releaser = first.releaser
     if not isinstance(releaser, HistogramRelease):

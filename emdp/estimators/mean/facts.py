@@ -220,11 +220,6 @@ def share_half_width(law: VectorBits, place: int, level: float) -> float:
 def plan_shares(query: Shares, *, space: Space, users: int) -> MessagePlan:
     """Return the plan of shares of users by facts.
 
-    Raises
-    ------
-    UsageError
-        If a condition has other values than from 0 to 1, or there are too many.
-
     Guarantee
     ---------
     ``(epsilon, delta)`` at user level in the model, for any records: multimessage-shuffle.md 1 and 4.

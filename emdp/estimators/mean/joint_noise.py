@@ -183,11 +183,6 @@ def joint_noise(
         Public number of users of each group.
     is_linear : bool
         Whether every column is one coordinate.
-
-    Raises
-    ------
-    UsageError
-        If the noise asked for does not fit, or a parameter is out of its range.
     """
     smallest, changes = min(sizes), sensitivity.changes
     dimension = sensitivity.aggregation.dimension

@@ -154,11 +154,6 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
         With ``measures_cap``; its ``cap`` is None where it is to be chosen.
     users : int or None
         The public number of users; by removal None where there is none.
-
-    Raises
-    ------
-    UsageError
-        As :func:`emdp.estimators.owned.totals.plan_owned`, or if no record is counted.
     """
     if all(item.kind == "users" for item in query.items):
         raise UsageError("max_records_per_user has no use where people alone are counted; leave it out.")

@@ -155,11 +155,6 @@ def plan_groups_cap(query: OwnedSelect, *, users: int | None) -> GroupsPlan:
         With ``measures_groups``, and without ``groups_cap``.
     users : int or None
         The public number of users; by removal None where there is none.
-
-    Raises
-    ------
-    UsageError
-        As for a number in place of the word, or if there are no groups.
     """
     if not query.keys:
         raise UsageError("max_groups_per_user has no use without GROUP BY; leave it out.")

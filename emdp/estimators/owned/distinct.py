@@ -81,13 +81,7 @@ class _Counts:
 
 
 def plan_distinct(query: OwnedSelect) -> DistinctPlan:
-    """Return the plan of a statement of one number of different values.
-
-    Raises
-    ------
-    UsageError
-        If the price does not fit.
-    """
+    """Return the plan of a statement of one number of different values."""
     (item,) = query.items
     if item.node is None:
         raise UsageError("node must be given for a number of different values; pass one.")

@@ -108,13 +108,7 @@ class FreePlan(RowsPlan):
 
 
 def plan_free(query: FreeSelect, run: ComputePublic | None) -> FreePlan:
-    """Return the plan of a statement over public tables alone.
-
-    Raises
-    ------
-    UsageError
-        If nothing is there that runs it.
-    """
+    """Return the plan of a statement over public tables alone."""
     if run is None:
         raise UsageError("the statement reads public tables alone, and nothing here reads them; ask through a session.")
     return FreePlan(GuaranteeEvent(query.price.promise(), "none: public tables alone"), FreeRows(query, run))

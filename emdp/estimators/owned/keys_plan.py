@@ -62,11 +62,6 @@ def plan_keys(query: OwnedSelect) -> KeysPlan:
     ----------
     query : OwnedSelect
         Without items; a key of it has no list.
-
-    Raises
-    ------
-    UsageError
-        If an option or a name does not fit.
     """
     _check(query)
     price, kept = query.price, query.groups_cap or 0

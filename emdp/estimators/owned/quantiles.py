@@ -122,13 +122,7 @@ class _Values:
 
 
 def plan_quantile(query: OwnedSelect, *, users: int | None) -> QuantilePlan:
-    """Return the plan of a statement of one quantile, or of several levels of one expression.
-
-    Raises
-    ------
-    UsageError
-        If it lacks the cap, or has too many groups.
-    """
+    """Return the plan of a statement of one quantile, or of several levels of one expression."""
     item = query.items[0]
     if query.cap is None or item.node is None or item.level is None:
         raise UsageError("max_records_per_user must be given for quantiles of records; add max_records_per_user = 50.")

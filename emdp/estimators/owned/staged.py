@@ -160,13 +160,7 @@ class StagedMechanism(JoinedMechanism):
 
 
 def plan_staged(query: StagedSelect, plan: PlanOne, run: ComputePublic | None) -> StagedPlan:
-    """Return the plan of a statement in stages.
-
-    Raises
-    ------
-    UsageError
-        If a stage cannot be planned with its share.
-    """
+    """Return the plan of a statement in stages."""
     if run is None:
         raise UsageError("the statement computes with noisy answers, and nothing here does; ask it through a session.")
     levels = split(query.price.level, query.weights)

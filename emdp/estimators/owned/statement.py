@@ -39,11 +39,6 @@ def plan_statement(query: OwnedSelect, *, users: int | None, compute: Compute | 
         The public number of users; by removal None where there is none.
     compute : callable, optional
         Computes functions of an answer's columns: for statements that do so.
-
-    Raises
-    ------
-    UsageError
-        If an option, an item, a name or the noise does not fit.
     """
     if query.ranged:
         from emdp.estimators.owned.ranged import plan_ranged

@@ -72,11 +72,6 @@ def plan_owned(query: OwnedSelect, *, users: int | None, cut: float | None = Non
         An estimate, from what was released before, of how many records the cap leaves out.
     is_given : bool
         Whether the cap of sums may be one of amounts, where the noise is no larger.
-
-    Raises
-    ------
-    UsageError
-        If an item, a name, the cap or the noise does not fit, or too many numbers would be released.
     """
     _check(query)
     totals = totals_of(query)

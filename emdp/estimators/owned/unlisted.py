@@ -69,11 +69,6 @@ def plan_unlisted(query: OwnedSelect, *, users: int | None) -> UnlistedPlan:
         A key of it has no list; its names are looked up and its ranges known.
     users : int or None
         The public number of users; by removal None where there is none.
-
-    Raises
-    ------
-    UsageError
-        If an option is missing, or an item, a name or the noise does not fit.
     """
     _check(query)
     kept = query.groups_cap or 0

@@ -85,11 +85,6 @@ class OctaveHistogram:
         ----------
         users : sequence of int
             Users of the ``OCTAVES`` bins, not negative.
-
-        Raises
-        ------
-        UsageError
-            If their number or type is wrong.
         """
         counts = list(users)
         if len(counts) != OCTAVES or not all(isinstance(count, int) and count >= 0 for count in counts):

@@ -355,11 +355,6 @@ class Descent(ABC):
         gradients : callable
             From the weights of a round and the places of its users, None for all, to a crowd of these users: each with
             the mean clipped gradient of :func:`emdp.mechanisms.descent.loss.user_gradients`.
-
-        Raises
-        ------
-        UsageError
-            If the setting's budget would be exceeded.
         """
         self.check_budget()
         return self._descended(lambda weights, users: self._ask(gradients(weights, users)))

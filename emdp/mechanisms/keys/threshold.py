@@ -205,11 +205,6 @@ class KeyThreshold(ABC):
         counts : array-like of int, shape (keys that occur,)
             ``D_g``, from 1 to 2^52, of every key that somebody has, in an order that tells nothing of the data (sorted
             by the key's text). Parts of the keys may be released by several calls under one charge.
-
-        Raises
-        ------
-        UsageError
-            If the counts are no such integers.
         """
         return self._draw(check_integer_array("counts", counts, low=1, high=_LARGEST_COUNT))
 

@@ -196,11 +196,6 @@ class WeightedKeys:
         -------
         tuple of ndarray of int64
             Keys found in each round, rising, none twice.
-
-        Raises
-        ------
-        UsageError
-            If the arrays do not fit, or users do not rise.
         """
         owners = check_integer_array("users", users, low=-(2**62), high=2**62)
         places = check_integer_array("keys", keys, low=0, high=_LARGEST_KEY)

@@ -87,11 +87,6 @@ class ShuffledPlanes(LocalOneBit):
     is_mixed : bool
         Whether messages are mixed; else they are local.
 
-    Raises
-    ------
-    UsageError
-        If coordinates are dealt out, or messages, planes and blocks do not fit together.
-
     Guarantee
     ---------
     What :func:`emdp.privacy.shuffle.users.shuffle_total` says of ``R`` rounds of place-sign messages of each strength

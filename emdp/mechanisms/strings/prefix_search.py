@@ -263,11 +263,6 @@ class HeavyHitterSearch:
             All users, codes being places in ``words``. A user without records has one of the empty string.
         words : array-like of bytes
             The strings that codes stand for, shape (words,).
-
-        Raises
-        ------
-        UsageError
-            If there is another number of users than planned, or a code without a word.
         """
         given = _checked_words(words)
         if bags.users != self.users:

@@ -145,11 +145,6 @@ class UserVectorMechanism(ABC):
             All users, each with the means times ``2**exponent``; asked for the last time.
         exponents : sequence of int
             One a coordinate.
-
-        Raises
-        ------
-        UsageError
-            If the setting's budget would be exceeded.
         """
 
     @abstractmethod

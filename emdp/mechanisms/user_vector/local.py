@@ -87,11 +87,6 @@ class LocalUserVector(UserVectorMechanism):
     is_one_bit : bool
         Whether round two is to send one bit even where another scalar randomizer is better.
 
-    Raises
-    ------
-    UsageError
-        If users, rounds and frame do not fit together.
-
     Guarantee
     ---------
     Pure user-level ``epsilon0``-LDP; after shuffling ``(epsilon, delta)``. The module's text has the proof.

@@ -92,11 +92,6 @@ def blanket_delta(law: OutputLaw, pair: tuple[int, int], epsilon: float, N: int)
     float
         In [0, 1], rounded up; 0 only where no output is likelier by more than ``e^epsilon``.
 
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range, or the law is malformed.
-
     References
     ----------
     EMD 3, "Known randomizer"; technical-notes.md 1.5.
@@ -143,11 +138,6 @@ def blanket_alpha(law: OutputLaw, m: int, N: int, delta: float) -> float:
         ``alpha``, with which the release is ``(alpha, delta)`` d_EM-DP, bounded: certified as a float, and larger
         than the smallest such number by less than 1e-4 of it in ordinary cases, or by 1e-3 of it next to composition.
         0 if all items have one law; ``inf`` if nothing is certified, or the law has more than 2**24 ordered pairs.
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its range, or the law is malformed.
 
     References
     ----------

@@ -106,11 +106,6 @@ class OwnedGroups(Summed):
             Sums of each part by key, in units of ``1/unit``.
         unit : int
             See ``parts``.
-
-        Raises
-        ------
-        InternalError
-            If they are not.
         """
         is_right = all(1 <= count <= users for count in counts)
         for place, argument in enumerate(self.arguments):

@@ -38,13 +38,7 @@ class OwnedOctaves(OwnedTotals):
             raise UsageError("relation must have owners, and keys; read the private table by groups.")
 
     def check(self, users: int, statistic: Sequence[Fraction]) -> None:
-        """Check that the bins hold whole numbers of users, at most all together.
-
-        Raises
-        ------
-        InternalError
-            If they do not.
-        """
+        """Check that the bins hold whole numbers of users, at most all together."""
         is_whole = len(statistic) == OCTAVES and all(count >= 0 and count.denominator == 1 for count in statistic)
         if not is_whole or sum(statistic) > users:
             raise InternalError("an engine counted users that no table has; please report this.")

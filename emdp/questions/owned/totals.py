@@ -258,13 +258,7 @@ class OwnedTotals(Summed):
         return (users,)
 
     def check(self, users: int, statistic: Sequence[Fraction]) -> None:
-        """Check that sums are what they can be for some table, before they get noise.
-
-        Raises
-        ------
-        InternalError
-            If they are not.
-        """
+        """Check that sums are what they can be for some table, before they get noise."""
         if self.costs:
             self._check_amounts(users, statistic)
             return

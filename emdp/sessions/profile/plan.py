@@ -130,11 +130,6 @@ def plan_profile(table: Table, names: Names, options: Options, promises: Sequenc
         The private table; statements are tried on no rows.
     names : Names
         What is public of it.
-
-    Raises
-    ------
-    UsageError
-        If an option is out of its range, or the numbers of records are refused.
     """
     if options.neighbours == "replace" and names.users is None:
         raise UsageError(

@@ -141,13 +141,7 @@ class Part:
 
 
 def parts_of(names: Names, options: Options) -> tuple[tuple[Part, ...], dict[str, str]]:
-    """Return the statements, and for each column that none of them can answer why.
-
-    Raises
-    ------
-    UsageError
-        If no column can be read, or a named one is none.
-    """
+    """Return the statements, and for each column that none of them can answer why."""
     kinds, unanswered = _kinds(names, options)
     own = [name for name, kind in kinds.items() if kind is not Kind.BOOLEAN]
     texts = [name for name in own if kinds[name] is Kind.TEXT and not _is_listed(names, name)]

@@ -72,13 +72,7 @@ class FinitePart(Part):
         return {value: code for code, value in enumerate(self.values)}
 
     def code_of(self, label: object) -> int:
-        """Return the position of a listed value.
-
-        Raises
-        ------
-        UsageError
-            If it is not listed.
-        """
+        """Return the position of a listed value."""
         value = _plain(label)
         if type(value) is not type(self.values[0]) or value not in self._codes:
             raise UsageError(

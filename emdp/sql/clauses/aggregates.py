@@ -78,13 +78,7 @@ def is_aggregate(name: str) -> bool:
 
 
 def read_entry(scalars: Scalars, node: exp.Expr) -> Entry:
-    """Return an entry of the select list, its expression type-checked.
-
-    Raises
-    ------
-    SqlError
-        If it is neither an aggregate of the language nor a column.
-    """
+    """Return an entry of the select list, its expression type-checked."""
     body = unwrapped(node.this if isinstance(node, exp.Alias) else node)
     alias = node.alias if isinstance(node, exp.Alias) else ""
     if isinstance(body, exp.Anonymous) and body.name.upper() == "WEIGHT":

@@ -42,13 +42,7 @@ def where_conditions(scalars: Scalars, node: exp.Expr) -> tuple[tuple[Condition,
 
 
 def chosen(context: Context, conditions: Sequence[tuple[Condition, exp.Expr]]) -> Chosen:
-    """Return what conditions leave that all must hold.
-
-    Raises
-    ------
-    SqlError
-        If they leave no user, or no item.
-    """
+    """Return what conditions leave that all must hold."""
     users = [condition.values for condition, _ in conditions if isinstance(condition, UserCondition)]
     kept = reduce(and_, users).fill_null(value=False) if users else None
     if kept is not None and not kept.any():

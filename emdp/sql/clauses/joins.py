@@ -63,13 +63,7 @@ def joined(context: Context, scope: Scope, join: exp.Join) -> Scope:
 
 
 def public_table(context: Context, node: exp.Expr) -> tuple[str, pl.DataFrame]:
-    """Return a declared public table by its name.
-
-    Raises
-    ------
-    SqlError
-        If there is none.
-    """
+    """Return a declared public table by its name."""
     names = context.names
     if not isinstance(node, exp.Table):
         raise context.refusal(

@@ -34,11 +34,6 @@ def measure_query(
         What chooses or groups users or records, which a measure has not, and the statement's tree.
     name, order, limits, written
         As of the query.
-
-    Raises
-    ------
-    SqlError
-        If an argument, option or clause does not fit.
     """
     context, node = scalars.context, aggregate.node
     _check_whole(context, node, *chosen)

@@ -38,11 +38,6 @@ def asked_model(context: Context, aggregates: Sequence[Aggregate], grouping: Gro
     ----------
     tree : sqlglot.exp.Select
         The statement's tree, of which the clause that groups is underlined.
-
-    Raises
-    ------
-    SqlError
-        With what has no answer underlined.
     """
     options = context.statement.options
     option, messages = options.get("model"), options.get(MESSAGES)

@@ -20,11 +20,6 @@ def read_order(
     """Return the keys of ORDER BY.
 
     As in any SQL, a bare name is a column of the answer first, and a column of the tables only after that.
-
-    Raises
-    ------
-    SqlError
-        If a key is no column of the answer.
     """
     if order is None:
         return ()
@@ -39,13 +34,7 @@ def read_order(
 
 
 def read_limit(context: Context, clause: exp.Expr | None) -> int | None:
-    """Return the number of LIMIT or OFFSET, or None where it is not there.
-
-    Raises
-    ------
-    SqlError
-        If it is no whole number of at least 0.
-    """
+    """Return the number of LIMIT or OFFSET, or None where it is not there."""
     if clause is None:
         return None
     number = unwrapped(clause.expression) if isinstance(clause, exp.Limit | exp.Offset) else clause
@@ -58,13 +47,7 @@ def read_limit(context: Context, clause: exp.Expr | None) -> int | None:
 
 
 def entry_of(context: Context, node: exp.Literal, count: int) -> int:
-    """Return which entry of the select list a number in GROUP BY or ORDER BY names, from 0.
-
-    Raises
-    ------
-    SqlError
-        If there is none of that number.
-    """
+    """Return which entry of the select list a number in GROUP BY or ORDER BY names, from 0."""
     text = str(node.this)
     if text.isdigit() and len(text) <= 18 and 1 <= int(text) <= count:
         return int(text) - 1

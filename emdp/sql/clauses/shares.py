@@ -21,13 +21,7 @@ FACT = "fact"
 
 
 def check_unchosen(context: Context, aggregate: Aggregate, grouping: Grouping, left: Chosen, tree: exp.Select) -> None:
-    """Refuse conditions and a choice or groups of users, which facts of all records of all users do not have.
-
-    Raises
-    ------
-    SqlError
-        If there are any.
-    """
+    """Refuse conditions and a choice or groups of users, which facts of all records of all users do not have."""
     if left.factor is None and grouping.people is None:
         return
     raise context.refusal(
@@ -49,11 +43,6 @@ def shares_query(
     """Return the query of a statement with ``SHARES``, its conditions type-checked.
 
     The local model spends no delta, so that one in the header is not handed on.
-
-    Raises
-    ------
-    SqlError
-        If the guarantee is no user-level one, or a condition or an option does not fit.
     """
     context = scalars.context
     if not node.expressions:

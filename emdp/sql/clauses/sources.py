@@ -29,13 +29,7 @@ class Derived:
 
 
 def scope_of(context: Context, select: exp.Select, outer: Mapping[str, Derived] | None = None) -> Scope:
-    """Return what names mean under the FROM, WITH and JOIN of a SELECT.
-
-    Raises
-    ------
-    SqlError
-        If a table is unknown, or a sub-query mixes records.
-    """
+    """Return what names mean under the FROM, WITH and JOIN of a SELECT."""
     tables = dict(outer or {})
     with_ = select.args.get("with_")
     own: set[str] = set()

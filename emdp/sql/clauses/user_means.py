@@ -30,11 +30,6 @@ def user_mean_query(
 
     The bounds of each expression are its range in the space. The local model spends no delta, so that one in the header
     is not handed on.
-
-    Raises
-    ------
-    SqlError
-        If the guarantee is no user-level one, an argument does not fit, or an option.
     """
     context = scalars.context
     count = len(node.expressions)
@@ -74,13 +69,7 @@ def user_mean_query(
 def check_all_users(
     context: Context, node: exp.Anonymous, *, chosen: exp.Expr | None, users: exp.Expr | None, is_grouped: bool
 ) -> None:
-    """Refuse groups and conditions, which ``USER_MEAN`` does not have.
-
-    Raises
-    ------
-    SqlError
-        If there is either.
-    """
+    """Refuse groups and conditions, which ``USER_MEAN`` does not have."""
     blamed = chosen if chosen is not None else users
     if blamed is not None:
         clause = "groups" if is_grouped else "conditions"

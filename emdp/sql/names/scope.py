@@ -68,13 +68,7 @@ class Scope:
     filters: tuple[tuple[Condition, exp.Expr], ...] = ()
 
     def column(self, node: exp.Expr) -> Resolved | None:
-        """Return what a column, or a declared component of a timestamp, means; None for any other expression.
-
-        Raises
-        ------
-        SqlError
-            If there is no such column, or several, or no such component.
-        """
+        """Return what a column, or a declared component of a timestamp, means; None for any other expression."""
         inner = unwrapped(node)
         if isinstance(inner, exp.Column):
             return self._named(inner)

@@ -103,13 +103,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggregate:
-    """Return an aggregate of the select list.
-
-    Raises
-    ------
-    SqlError
-        If it is none of this route, or the range of what it is of is not known.
-    """
+    """Return an aggregate of the select list."""
     condition: Node | None = None
     if isinstance(node, exp.Filter):
         condition = scope.reader.condition(node.expression.this)

@@ -102,13 +102,7 @@ class Around:
         return scope.relation.is_owned and all(owner_key(scope.relation, key) is None for key in keys)
 
     def answer(self, query: exp.Expr, label: str, tables: Tables) -> Made | None:
-        """Return the stage that a query is; None where its rows have owners, or public tables alone are read.
-
-        Raises
-        ------
-        SqlError
-            If a part of it is refused.
-        """
+        """Return the stage that a query is; None where its rows have owners, or public tables alone are read."""
         query = bare(query)
         made = self.stages.made.get(number_of(query))
         if made is not None:
@@ -148,13 +142,7 @@ class Around:
         return {f"{own}{end}": f"{name}{end}" for own, name in found.items() for end in ("", "_low", "_high")}
 
     def value(self, query: exp.Expr, label: str, tables: Tables) -> Made:
-        """Return the stage of a sub-query that stands for one value.
-
-        Raises
-        ------
-        SqlError
-            If it is no answer, and no query of public tables.
-        """
+        """Return the stage of a sub-query that stands for one value."""
         try:
             made = self.answer(query, label, tables) or self.free(query, label, tables)
         except SqlError as error:

@@ -24,13 +24,7 @@ NOT_PLAIN = ("group", "having", "distinct", "qualify", "order", "limit", "offset
 
 
 def rows_where(reads: Reads, scope: Scope, where: exp.Expr, tables: Tables) -> Scope:
-    """Return the rows for which a condition is true.
-
-    Raises
-    ------
-    SqlError
-        If it is none, or a sub-query in it looks at records of several users.
-    """
+    """Return the rows for which a condition is true."""
     scope, tree = _marked(reads, scope, where, tables)
     return replace(scope, relation=Filtered(scope.relation, scope.reader.condition(tree)))
 

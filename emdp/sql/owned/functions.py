@@ -42,13 +42,7 @@ WORDS = frozenset(
 
 
 def check_functions(context: Context, tree: exp.Expr) -> None:
-    """Refuse a function that is none of the list.
-
-    Raises
-    ------
-    SqlError
-        With the function underlined.
-    """
+    """Refuse a function that is none of the list."""
     for node in tree.find_all(exp.Anonymous):
         name = node.name.upper()
         if name not in ALLOWED:

@@ -131,13 +131,7 @@ def _of_records(statement: Statement, names: Names, refused: SqlError) -> None:
 
 
 def _of_people(statement: Statement, names: Names, refused: SqlError) -> None:
-    """Refuse a count of users under EMD_PRIVACY with the statement that counts them, if there is one.
-
-    Raises
-    ------
-    SqlError
-        If there is.
-    """
+    """Refuse a count of users under EMD_PRIVACY with the statement that counts them, if there is one."""
     if not any(isinstance(node, exp.Distinct) for node in statement.tree.walk()):
         return
     from emdp.sql.owned.people import counting_people

@@ -28,24 +28,12 @@ class Reader:
     column: Callable[[exp.Column], Column]
 
     def read(self, node: exp.Expr) -> Node:
-        """Return the row expression of a tree.
-
-        Raises
-        ------
-        SqlError
-            If a part of it is none of the language's functions of a row.
-        """
+        """Return the row expression of a tree."""
         check_items(self.context, node)
         return read_row(node, self.column, self.context.statement)
 
     def condition(self, node: exp.Expr) -> Node:
-        """Return a condition.
-
-        Raises
-        ------
-        SqlError
-            As :meth:`read`, and for what is no condition.
-        """
+        """Return a condition."""
         found = self.read(node)
         if found.kind is not Kind.BOOLEAN:
             raise self.context.refusal(

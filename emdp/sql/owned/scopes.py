@@ -85,13 +85,7 @@ class Scope:
         return frozenset(column for _, held in self.tables for column in held.values())
 
     def column(self, node: exp.Column) -> Column:
-        """Return what a column of the tree means.
-
-        Raises
-        ------
-        SqlError
-            If no table has it, or two have.
-        """
+        """Return what a column of the tree means."""
         made = node.meta.get(_COLUMN)
         if isinstance(made, Column):
             return made

@@ -46,13 +46,7 @@ def of_stage(context: Context, asked: Sequence[Asked], keys: Sequence[Key]) -> C
 
 
 def staged(context: Context, stages: Stages, last: OwnedSelect | FreeSelect) -> OwnedQuestion:
-    """Return the question of a statement: its last step alone, or all stages.
-
-    Raises
-    ------
-    SqlError
-        If an option is of no use, or names other stages than there are.
-    """
+    """Return the question of a statement: its last step alone, or all stages."""
     options = context.statement.options
     steps = tuple(own.stage for own in stages.made.values())
     if all(stage.question is not last for stage in steps):

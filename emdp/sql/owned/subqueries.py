@@ -22,13 +22,7 @@ __all__ = ["group_key", "read_subquery"]
 
 
 def read_subquery(reads: Reads, query: exp.Expr, alias: str, tables: Tables) -> Scope:
-    """Return the rows of a sub-query.
-
-    Raises
-    ------
-    SqlError
-        If its rows would be of several users, or a part of it is none of the language.
-    """
+    """Return the rows of a sub-query."""
     if isinstance(query, exp.Union):
         return _united(reads, query, alias, tables)
     if not isinstance(query, exp.Select):

@@ -51,13 +51,7 @@ def is_summary(node: exp.Expr) -> bool:
 
 
 def read_summary(scope: Scope, node: exp.Expr) -> Summary:
-    """Return an aggregate of a sub-query's groups.
-
-    Raises
-    ------
-    SqlError
-        If it depends on the order of rows, or the range of what a sum is of is not known.
-    """
+    """Return an aggregate of a sub-query's groups."""
     context = scope.context
     condition: Node | None = None
     if isinstance(node, exp.Filter):

@@ -22,13 +22,7 @@ COMPARISONS = ("equal", "less", "greater", "at_most", "at_least", "differs")
 
 
 def read_weighted(context: Context, scope: Scope, node: exp.Expr) -> OwnedAggregate | None:
-    """Return the mean by weights that a quotient of two sums is; None for any other expression.
-
-    Raises
-    ------
-    SqlError
-        If one of the two sums is refused by itself.
-    """
+    """Return the mean by weights that a quotient of two sums is; None for any other expression."""
     sides = _sides(node)
     if sides is None or not all(map(_is_sum, sides)):
         return None

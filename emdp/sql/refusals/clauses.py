@@ -29,13 +29,7 @@ _FILES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xl
 
 
 def check_clauses(statement: Statement) -> None:
-    """Refuse a statement with a construct that the language does not have.
-
-    Raises
-    ------
-    SqlError
-        Naming the construct, with the reason and what to write instead, underlined.
-    """
+    """Refuse a statement with a construct that the language does not have."""
     _check(statement, PARTS)
 
 

@@ -14,13 +14,7 @@ __all__ = ["check_given"]
 
 
 def check_given(statement: Written, name: str, arguments: Sequence[Node], origins: Sequence[exp.Expr]) -> None:
-    """Refuse a call in which what must be written out is not, or is not what the function knows.
-
-    Raises
-    ------
-    SqlError
-        With that argument underlined.
-    """
+    """Refuse a call in which what must be written out is not, or is not what the function knows."""
     record = FUNCTIONS.get(name)
     if record is None:
         return

@@ -78,11 +78,6 @@ def read_row(node: exp.Expr, resolve: Resolve, statement: Written) -> Node:
         The part, as :func:`emdp.sql.reader.parse` made it: every call is an ``exp.Anonymous``.
     resolve : callable
         What a column's name means; it raises its own refusals.
-
-    Raises
-    ------
-    SqlError
-        If the part is no row expression.
     """
     return _Reader(resolve, statement).read(node)
 

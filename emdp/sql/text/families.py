@@ -96,13 +96,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 
 
 def check_families(statement: Statement, functions: Iterable[str]) -> None:
-    """Refuse an option that no aggregate of the select list takes, or a word that is not one of its own.
-
-    Raises
-    ------
-    SqlError
-        With the option underlined.
-    """
+    """Refuse an option that no aggregate of the select list takes, or a word that is not one of its own."""
     own = set(functions)
     for name, option in statement.options.items():
         family = FAMILIES.get(name)
@@ -119,13 +113,7 @@ def check_families(statement: Statement, functions: Iterable[str]) -> None:
 
 
 def check_cap(statement: Statement) -> None:
-    """Refuse a cap that is chosen or measured: rows with owners alone have one.
-
-    Raises
-    ------
-    SqlError
-        With the option underlined.
-    """
+    """Refuse a cap that is chosen or measured: rows with owners alone have one."""
     cap, measured = statement.options.get(CAP), statement.options.get(MEASURE_CAP)
     if cap is not None and cap.value == AUTOMATIC:
         problem = "an automatic cap is for COUNT, SUM, AVG, VARIANCE and STDDEV under USER_PRIVACY"

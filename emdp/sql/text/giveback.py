@@ -107,13 +107,7 @@ def align(written: Sequence[Token], generated: Sequence[Token]) -> Alignment:
 
 
 def check_given_back(text: str, written: Sequence[Token], alignment: Alignment) -> None:
-    """Refuse a statement of which a token did not come back.
-
-    Raises
-    ------
-    SqlError
-        Underlining the first such tokens.
-    """
+    """Refuse a statement of which a token did not come back."""
     if alignment.lost is None:
         return
     lost = written[slice(*alignment.lost)]

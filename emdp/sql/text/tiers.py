@@ -21,13 +21,7 @@ class _Reader(Protocol):
 
 
 def read_tiers(reader: _Reader, name: Token, lower: str) -> Option:
-    """Return the option whose value is TIERS and numbers in parentheses, from the opening one on.
-
-    Raises
-    ------
-    SqlError
-        If they are no numbers, or no levels of a release.
-    """
+    """Return the option whose value is TIERS and numbers in parentheses, from the opening one on."""
     reader.next()
     levels: list[float] = []
     while True:

@@ -59,13 +59,7 @@ def functions() -> dict[str, Function]:
 
 
 def call(numbers: Call, node: exp.Anonymous) -> Expression:
-    """Return what a call of a scalar function means.
-
-    Raises
-    ------
-    SqlError
-        If there is no such function, or its arguments do not fit.
-    """
+    """Return what a call of a scalar function means."""
     name = node.name.upper()
     function = functions().get(name)
     if function is None:

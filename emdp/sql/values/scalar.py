@@ -32,13 +32,7 @@ class Scalars:
     scope: Scope
 
     def number(self, node: exp.Expr) -> Expression:
-        """Return a numeric expression, with constants folded.
-
-        Raises
-        ------
-        SqlError
-            If it is no function of one record that this language has.
-        """
+        """Return a numeric expression, with constants folded."""
         try:
             inner = unwrapped(node)
             made = _BUILDERS.get(type(inner), _unsupported)(self, inner)

@@ -155,11 +155,6 @@ def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: b
 
     With ``is_checked`` there is one row more, of the group ``RULES``: 0 in place of the number of users where no
     declared rule is broken. Then it must be of all users, not of chosen ones.
-
-    Raises
-    ------
-    UsageError
-        If a value or an axis does not fit the table's space.
     """
     layout = layout_of(aggregation.of_one, table.space, is_checked=is_checked)
     records, lookups = spread_records(table, layout)

@@ -104,13 +104,7 @@ def _columns_by_table(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[str, 
 
 
 def owned_statement(table: TableFacts, totals: OwnedTotals, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
-    """Return the statement of some capped sums, with functions of a row as an engine writes them.
-
-    Raises
-    ------
-    UsageError
-        If a column is of a type that no expression reads.
-    """
+    """Return the statement of some capped sums, with functions of a row as an engine writes them."""
     made, lookups = by_user(table, totals, writing)
     query = _octaves(made, totals) if isinstance(totals, OwnedOctaves) else _sums(made, totals)
     return OwnedStatement(query, lookups)
@@ -122,11 +116,6 @@ def by_user(
     """Return a row a user and group, before any cap, and the tables that it joins, lists of keys among them.
 
     Its columns are the owner, keys, the number of rows, and of each argument how many values there are and their sums.
-
-    Raises
-    ------
-    UsageError
-        If a column is of a type that no expression reads.
     """
     maker = RowsMaker(table, totals.public, used_columns(totals), writing)
     rows = maker.rows(totals.relation)

@@ -47,13 +47,7 @@ PLACE = "group_place"
 
 
 def groups_statement(table: TableFacts, groups: OwnedGroups, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
-    """Return the statement: a row a key that some user has, with its users and the sum of each part.
-
-    Raises
-    ------
-    UsageError
-        If a column is of a type that no expression reads.
-    """
+    """Return the statement: a row a key that some user has, with its users and the sum of each part."""
     rows, lookups = by_user(table, groups, writing)
     kept = first_groups(on_lists(rows, groups.keys), groups, writing)
     keys = {name: sql.column(name, "kept") for name in key_names(groups)}
@@ -81,13 +75,7 @@ def first_groups(rows: exp.Select, groups: OwnedGroups, writing: RowsWriting) ->
 
 
 def keys_statement(table: TableFacts, wanted: OwnedKeys, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
-    """Return the statement: a row a user and key, with the place of the user and that of the key among the user's.
-
-    Raises
-    ------
-    UsageError
-        If a column is of a type that no expression reads.
-    """
+    """Return the statement: a row a user and key, with the place of the user and that of the key among the user's."""
     rows, lookups = by_user(table, wanted, writing)
     numbered = _numbered(on_lists(rows, wanted.keys), wanted, writing)
     user = hash_of(sql.cast(sql.column(OWNER), "TEXT"), sql.text(SALT))

@@ -135,11 +135,6 @@ def summand(node: Node, columns: Columns, low: float, high: float, *, bits: int 
         The range, ``low < high``, of finite width.
     bits : int
         From 1 to 50.
-
-    Raises
-    ------
-    UsageError
-        If an argument is none of this.
     """
     return summand_of(DUCKDB, node, columns, low, high, bits)
 
