@@ -231,10 +231,6 @@ def consequences_of(
     beside : sequence of Guarantee
         Of what else is released about the same people, as often: epsilons and deltas of each story add up (T7).
 
-    Returns
-    -------
-    Consequences
-
     Raises
     ------
     UsageError

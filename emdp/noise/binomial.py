@@ -106,10 +106,6 @@ def draw_half_binomials(counts: npt.ArrayLike) -> Integers:
     ndarray of int64, shape (size,)
         The numbers of heads. Time for each: constant, about 60 ns, whatever the count.
 
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> draws = draw_half_binomials([0, 1, 2**40])
     >>> int(draws[0]), bool(0 <= draws[1] <= 1), bool(abs(draws[2] - 2**39) < 2**27)
     (0, True, True)
@@ -131,10 +127,6 @@ def draw_binomials(counts: npt.ArrayLike, numerators: npt.ArrayLike, denominator
     -------
     ndarray of int64, shape (size,)
         The numbers of items that win. Time for each grows with the logarithm of its count.
-
-    References
-    ----------
-    The module's text proves exactness.
 
     >>> draw_binomials([5, 5, 0], [0, 3, 1], [3, 3, 3])
     array([0, 5, 0])

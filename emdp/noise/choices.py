@@ -67,14 +67,6 @@ def draw_below(limits: npt.ArrayLike) -> Integers:
     limits : array-like of int, shape (size,)
         Numbers of possible values, each from 1 to 2^62.
 
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> draw_below([1, 1]), bool(0 <= draw_below([2**62])[0] < 2**62)
     (array([0, 0]), True)
     """
@@ -176,10 +168,6 @@ def draw_bernoulli(numerators: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_
     bits : int
         From 1 to 62.
 
-    Returns
-    -------
-    ndarray of bool, shape (size,)
-
     >>> draw_bernoulli([0, 8], 3)
     array([False,  True])
     """
@@ -211,10 +199,6 @@ def draw_coins_and_bits(numerator: int, count: int) -> tuple[npt.NDArray[np.bool
     -------
     ndarray of bool, ndarray of uint32, shape (count,)
 
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> coins, bits = draw_coins_and_bits(2**62, 3)
     >>> coins.tolist(), bits.dtype
     ([True, True, True], dtype('uint32'))
@@ -238,14 +222,6 @@ def draw_permutation(count: int) -> Integers:
     ----------
     count : int
         From 0 to 2^32.
-
-    Returns
-    -------
-    ndarray of int64, shape (count,)
-
-    References
-    ----------
-    The module's text proves exactness.
 
     >>> sorted(draw_permutation(4).tolist()), draw_permutation(0).size
     ([0, 1, 2, 3], 0)

@@ -33,14 +33,6 @@ def draw_coins(numerator: int, count: int) -> npt.NDArray[np.bool_]:
     count : int
         How many, at least 0.
 
-    Returns
-    -------
-    ndarray of bool, shape (count,)
-
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> bool(draw_coins(0, 9).any()), bool(draw_coins(2**62, 9).all())
     (False, True)
     """

@@ -43,10 +43,6 @@ def draw_laplace_steps(strong: float, weak: float, size: int) -> list[int]:
     size : int
         How many, at least 0.
 
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> len(draw_laplace_steps(1.0, 3.0, 4)), draw_laplace_steps(1.0, 3.0, 0)
     (4, [])
     """

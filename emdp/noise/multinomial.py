@@ -62,10 +62,6 @@ def draw_multinomials(counts: npt.ArrayLike, weights: npt.ArrayLike) -> Integers
     ndarray of int64, shape (outcomes,)
         How many items of all rows have each outcome.
 
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> draw_multinomials([5, 2], [[0, 2**62], [2**62, 0]])
     array([2, 5])
     """
@@ -120,10 +116,6 @@ def draw_outcomes(codes: npt.ArrayLike, weights: npt.ArrayLike) -> Integers:
     -------
     ndarray of int64, shape (items,)
         The outcomes, from 0 to ``outcomes - 1``. Beside it memory for the cumulative weights and 32 MB.
-
-    References
-    ----------
-    The module's text proves exactness.
 
     >>> draw_outcomes([0, 1, 0], [[0, 2**62], [2**62, 0]])
     array([1, 0, 1])

@@ -71,10 +71,6 @@ def draw_set_counts(
     ndarray of int64, shape (places,)
         Their sum is that of the sizes.
 
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> draw_set_counts(3, [0, 2], [2, 2]), draw_set_counts(2, [], [], {2: 7})
     (array([1, 2, 1]), array([7, 7]))
     """

@@ -52,14 +52,6 @@ def draw_truncated_laplace(scale: float, reach: int, size: int) -> Integers:
     size : int
         How many, at least 0.
 
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-
-    References
-    ----------
-    The module's text proves exactness.
-
     >>> bool(abs(draw_truncated_laplace(3.0, 2, 100)).max() <= 2), draw_truncated_laplace(3.0, 0, 1)
     (True, array([0]))
     """

@@ -35,10 +35,6 @@ def choose_people(names: Names, conditions: pl.Series | None, columns: Sequence[
         Public user columns to group by. Groups are the combinations that some chosen user has, in the order of the
         values, NULL last.
 
-    Returns
-    -------
-    People or None
-
     Raises
     ------
     UsageError
@@ -90,10 +86,6 @@ def group_labels(
         belongs to no group.
     made : str
         What the values make of the answer, for messages.
-
-    Returns
-    -------
-    GroupColumn
 
     Raises
     ------

@@ -167,10 +167,6 @@ class Asking:
             SQL (one statement or several), or a query of Python.
         parameters : list or dict, optional
             As of :meth:`emdp.Session.sql`.
-
-        Returns
-        -------
-        Preview
         """
         statements = []
         for planned in self._planned(query if parameters is None else self._filled_in(query, parameters)):

@@ -156,10 +156,6 @@ class Personal(Asking):
         bounds : (float, float), optional
             What records are clipped to; by default the column's range in the space. The narrower, the less noise.
 
-        Returns
-        -------
-        PersonalMeans
-
         Raises
         ------
         UsageError

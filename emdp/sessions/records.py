@@ -49,7 +49,7 @@ class TableRecords:
         return version
 
     def check_rules(self) -> None:
-        """Check the table's declared rules, in one scan with the first aggregation that was checked where that is one."""
+        """Check the declared rules, in one scan with the first aggregation that was checked where that is one."""
         is_held = bool(self._checked) and self._scanned(aggregate_checked, self._widened(self._checked[0]))
         if not is_held:
             self.table.check_rules()

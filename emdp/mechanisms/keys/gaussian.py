@@ -188,10 +188,6 @@ def gaussian_keys_delta(epsilon: float, sigma: float, threshold: int, keys: int,
         ``L``, the most keys of a user.
     neighbours : {"replace", "remove"}
 
-    References
-    ----------
-    The module's theorem.
-
     >>> round(gaussian_keys_delta(1.0, 3.0, 8, 1, "remove"), 8)
     0.00981533
     """

@@ -45,7 +45,7 @@ WEIGHT, BASE, RECORDS = "weight", "base_cell", "records"
 
 
 def spread_records(table: TableFacts, layout: Layout) -> tuple[exp.Select, Mapping[str, pl.DataFrame]]:
-    """Return the layers with one row a record, of the columns :func:`record_columns`, and the public tables they join."""
+    """Return the layers with one row a record, of :func:`record_columns`, and the public tables that they join."""
     rows, lookups = _records(table, layout)
     if layout.has_cells:
         rows = _in_base_cells(rows, layout)
