@@ -64,38 +64,19 @@ LEAST = -690.0
 
 @dataclass(frozen=True)
 class CountedSet:
-    """A kind of messages, and how many draws of one user's were in the set, on each table.
+    """A kind of messages, and how many draws of one user's were in the set, on each table."""
 
-    Parameters
-    ----------
-    each : int
-        ``T``: how many a user sends.
-    chosen, judged : tuple of (int, int)
-        Messages in the set on the first and on the second table, among the draws that choose, and those that judge.
-    trials : tuple of (int, int)
-        Messages of each table among the draws that choose, and among those that judge.
-    """
-
-    each: int
+    each: int  # `T`: how many a user sends
+    # chosen, judged: Messages in the set on the first and on the second table, among the draws that choose, and those
+    # that judge.
     chosen: tuple[int, int]
     judged: tuple[int, int]
-    trials: tuple[int, int]
+    trials: tuple[int, int]  # Messages of each table among the draws that choose, and among those that judge
 
 
 @dataclass(frozen=True)
 class CountedMessages:
     """Counts of messages of all users.
-
-    Parameters
-    ----------
-    users : int
-        ``n``, who send.
-    sets : tuple of CountedSet
-        One for each kind of messages.
-    draws : int
-        Users whose messages were drawn for each table.
-    share : float
-        ``f``: with what probability the one who changes is among those who send.
 
     >>> own = CountedSet(1, (250, 750), (2500, 7500), (1000, 10_000))
     >>> finding, = CountedMessages(1, (own,), 11_000).losses([0.0], 1e-6)
@@ -103,10 +84,10 @@ class CountedMessages:
     True
     """
 
-    users: int
-    sets: tuple[CountedSet, ...]
-    draws: int
-    share: float = 1.0
+    users: int  # `n`, who send
+    sets: tuple[CountedSet, ...]  # One for each kind of messages
+    draws: int  # Users whose messages were drawn for each table
+    share: float = 1.0  # `f`: with what probability the one who changes is among those who send
 
     @property
     def trials(self) -> int:

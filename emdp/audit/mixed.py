@@ -111,45 +111,28 @@ class LearntRatio:
 
 @dataclass(frozen=True, eq=False)
 class MixedMessages:
-    """Messages of one round: those of ``users`` users are mixed, all of whom but one have the same records.
-
-    Parameters
-    ----------
-    draw : callable
-        From the table (0 or 1) and a number to as many messages of the user who changes, a row each; on the first table
-        those of all others have the same law.
-    symbols : callable
-        From messages to the numbers that they are looked at as, shape (messages, numbers of each).
-    release : callable or None
-        What is released of the messages of all users; None where that is not made from one round.
-    width : int
-        Messages that each user sends.
-    epsilon0 : float or None
-        What one user's messages promise about the two tables for whoever sees them alone; None where it is not known.
-    is_apart : bool
-        Whether each of a user's messages is mixed by itself, all of them alike in what they promise.
-    strengths : tuple of float
-        What each of them promises, where they are not alike.
-    joining : callable or None
-        From a number of releases to how many users take part in each, and whether the one who changes is among them;
-        None where all do.
-    kinds : tuple of int
-        Kind of each of a user's messages, those of a kind alike in law; all are of one kind where it is empty.
-    sampled : int or None
-        How many users take part, where it is the same number always.
-    """
+    """Messages of one round: those of ``users`` users are mixed, all of whom but one have the same records."""
 
     users: int
+    # From the table (0 or 1) and a number to as many messages of the user who changes, a row each; on the first table
+    # those of all others have the same law.
     draw: Callable[[int, int], Messages]
+    # From messages to the numbers that they are looked at as, shape (messages, numbers of each).
     symbols: Callable[[Messages], Messages]
+    # What is released of the messages of all users; None where that is not made from one round.
     release: Callable[[Messages], Any] | None = None
-    width: int = 1
+    width: int = 1  # Messages that each user sends
+    # What one user's messages promise about the two tables for whoever sees them alone; None where it is not known.
     epsilon0: float | None = None
+    # Whether each of a user's messages is mixed by itself, all of them alike in what they promise.
     is_apart: bool = False
+    # From a number of releases to how many users take part in each, and whether the one who changes is among them; None
+    # where all do.
     joining: Callable[[int], tuple[Integers, Integers]] | None = None
-    strengths: tuple[float, ...] = ()
+    strengths: tuple[float, ...] = ()  # What each of them promises, where they are not alike
+    # Kind of each of a user's messages, those of a kind alike in law; all are of one kind where it is empty.
     kinds: tuple[int, ...] = ()
-    sampled: int | None = None
+    sampled: int | None = None  # How many users take part, where it is the same number always
 
     def alone(self) -> "MixedMessages | None":
         """Return the messages of the user who changes, unmixed; None where that is this, or nothing is known of it."""

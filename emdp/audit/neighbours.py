@@ -53,41 +53,25 @@ DISTANCE_ERROR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """Change of one user's records.
+    """Change of one user's records."""
 
-    Parameters
-    ----------
-    before, after : polars.DataFrame
-        One record each.
-    moved, size : int
-        How many of the user's records are moved, of how many.
-    change : float
-        How much the user's statistic changes, in the units of the search.
-    removed : int
-        How many of the user's records are missing in place of moved ones.
-    """
-
+    # before, after: One record each.
     before: pl.DataFrame
     after: pl.DataFrame
+    # moved, size: How many of the user's records are moved, of how many.
     moved: int
     size: int
-    change: float
-    removed: int = 0
+    change: float  # How much the user's statistic changes, in the units of the search
+    removed: int = 0  # How many of the user's records are missing in place of moved ones
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Two tables that differ in one user's records.
-
-    Parameters
-    ----------
-    distance : float
-        Exact ``d_em`` of the user's two bags, rounded up.
-    """
+    """Two tables that differ in one user's records."""
 
     first: Table
     second: Table
-    distance: float
+    distance: float  # Exact `d_em` of the user's two bags, rounded up
 
 
 def outward(distance: float) -> float:

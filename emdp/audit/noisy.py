@@ -100,18 +100,11 @@ class NoisyHistogram:
 
 @dataclass(frozen=True, eq=False)
 class NoisyStrings:
-    """Noise on the slots of strings that occur.
-
-    Parameters
-    ----------
-    strings : tuple of str
-        All strings of both tables, in order; codes are places in it.
-    first, second : sequence of pairs of arrays
-        Each user's strings on the two tables.
-    """
+    """Noise on the slots of strings that occur."""
 
     histogram: StableHistogram
-    strings: tuple[str, ...]
+    strings: tuple[str, ...]  # All strings of both tables, in order; codes are places in it
+    # first, second: Each user's strings on the two tables.
     first: UserStrings
     second: UserStrings
 

@@ -45,20 +45,14 @@ BOTH = "likelihood ratio of both rounds' messages"
 class RangeMessages:
     """Messages of both rounds of range-then-mean where every user is in both; the second asks about what the first
     found.
-
-    Parameters
-    ----------
-    values : (int, int)
-        The mean of the user who changes on each table, that of the others being the first; in fixed point.
-    exponent : int
-        Of the fixed point.
     """
 
     mechanism: UserMeanMechanism
     way: BudgetSplit
     users: int
+    # The mean of the user who changes on each table, that of the others being the first; in fixed point.
     values: tuple[int, int]
-    exponent: int
+    exponent: int  # Of the fixed point
 
     @property
     def epsilon0(self) -> float | None:
@@ -197,27 +191,14 @@ class _Bins:
 
 @dataclass(frozen=True, eq=False)
 class VectorRanges:
-    """Messages of both rounds about vectors: ranges of the coordinates, then the means inside them.
+    """Messages of both rounds about vectors: ranges of the coordinates, then the means inside them."""
 
-    Parameters
-    ----------
-    way : LocalUserVector
-        In two rounds, or in two groups of users.
-    users : int
-        How many are mixed; 1 for what one user in both rounds sends.
-    rows : sequence of sequence of int
-        The numbers of the user who changes on each table, those of all others being the first; in fixed point.
-    exponents : tuple of int
-        Of the fixed point.
-    kept : int
-        Coordinates whose messages are looked at, the first ones, where a user reports all.
-    """
-
-    way: LocalUserVector
-    users: int
+    way: LocalUserVector  # In two rounds, or in two groups of users
+    users: int  # How many are mixed; 1 for what one user in both rounds sends
+    # The numbers of the user who changes on each table, those of all others being the first; in fixed point.
     rows: Sequence[Sequence[int]]
-    exponents: Sequence[int]
-    kept: int
+    exponents: Sequence[int]  # Of the fixed point
+    kept: int  # Coordinates whose messages are looked at, the first ones, where a user reports all
 
     @property
     def epsilon0(self) -> float:

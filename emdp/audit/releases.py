@@ -64,15 +64,9 @@ MOST_DRAWS = 2_000_000
 
 @dataclass(eq=False)
 class NoiseDraws:
-    """Noise of additive mechanisms in grid steps, drawn once and used for every distance.
+    """Noise of additive mechanisms in grid steps, drawn once and used for every distance."""
 
-    Parameters
-    ----------
-    trials : int
-        Releases to draw, fewer where a release has many coordinates.
-    """
-
-    trials: int
+    trials: int  # Releases to draw, fewer where a release has many coordinates
     _kept: dict[tuple[int, int], Floats] = field(default_factory=dict)
 
     def of(self, mechanism: AdditiveMechanism, place: tuple[int, int]) -> Floats:

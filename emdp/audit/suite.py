@@ -76,18 +76,12 @@ the first round turn it round in every one, as is paid for."""
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One thing to audit: a query on a table, or a randomizer.
-
-    Parameters
-    ----------
-    randomizer : callable or None
-        Makes the randomizer.
-    """
+    """One thing to audit: a query on a table, or a randomizer."""
 
     title: str
     table: Table | None = None
     query: Query | None = None
-    randomizer: Callable[[], Randomizer] | None = None
+    randomizer: Callable[[], Randomizer] | None = None  # Makes the randomizer
     reason: str = ""
 
 

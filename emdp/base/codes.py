@@ -23,22 +23,12 @@ HOLE = "{}"
 
 @dataclass(frozen=True)
 class Code:
-    """One line of the table.
+    """One line of the table."""
 
-    Parameters
-    ----------
-    number : str
-        ``E`` and four digits.
-    name : str
-        ``code`` of the refusal of a statement, or empty.
-    sentence : str
-        The message, with ``{}`` for what differs; empty for a whole class.
-    """
-
-    number: str
+    number: str  # `E` and four digits
     kind: str
-    name: str
-    sentence: str
+    name: str  # `code` of the refusal of a statement, or empty
+    sentence: str  # The message, with `{}` for what differs; empty for a whole class
 
 
 @cache

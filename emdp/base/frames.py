@@ -75,19 +75,11 @@ DAY_BY_UNIT = {"ms": 86_400_000, "us": DAY_MICROSECONDS, "ns": 86_400_000_000_00
 
 @dataclass(frozen=True)
 class Component:
-    """A component of the times in a column, written as a function of it.
+    """A component of the times in a column, written as a function of it."""
 
-    Parameters
-    ----------
-    part : str
-        One of ``COMPONENTS``.
-    zone : str
-        IANA name of the zone whose clocks show the time; empty for UTC.
-    """
-
-    part: str
+    part: str  # One of `COMPONENTS`
     column: str
-    zone: str = ""
+    zone: str = ""  # IANA name of the zone whose clocks show the time; empty for UTC
 
     def __str__(self) -> str:
         return f"{self.part}({self.column}, '{self.zone}')" if self.zone else f"{self.part}({self.column})"

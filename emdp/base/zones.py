@@ -28,20 +28,11 @@ _UTC = datetime.UTC
 
 @dataclass(frozen=True)
 class Offsets:
-    """Offsets of a zone from UTC.
+    """Offsets of a zone from UTC."""
 
-    Parameters
-    ----------
-    zone : str
-        Its IANA name.
-    instants : tuple of int
-        Seconds since 1970, in order: where offsets change.
-    seconds : tuple of int
-        Offsets in seconds, one more than instants: before the first one, between, after the last one.
-    """
-
-    zone: str
-    instants: tuple[int, ...]
+    zone: str  # Its IANA name
+    instants: tuple[int, ...]  # Seconds since 1970, in order: where offsets change
+    # Offsets in seconds, one more than instants: before the first one, between, after the last one.
     seconds: tuple[int, ...]
 
     @property

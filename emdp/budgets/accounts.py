@@ -35,18 +35,12 @@ Limit = Callable[[Sequence[Entry], Sequence[Event]], object]
 
 @dataclass(frozen=True)
 class Tags:
-    """Labels of a charge beside its query: public words that the ledger keeps with it.
-
-    Parameters
-    ----------
-    reserve : str or None
-        Name of the set-aside budget that pays.
-    """
+    """Labels of a charge beside its query: public words that the ledger keeps with it."""
 
     period: str | None = None
     report: str | None = None
     entry: str | None = None
-    reserve: str | None = None
+    reserve: str | None = None  # Name of the set-aside budget that pays
 
 
 class Accounts:

@@ -79,35 +79,18 @@ UNCOUNTED = ("declared:",)
 
 @dataclass(frozen=True)
 class Declaration:
-    """Declaration of a table, but for its budget.
+    """Declaration of a table, but for its budget."""
 
-    Parameters
-    ----------
-    space, user : str
-        Hash of the space, and the user column.
-    users : str
-        Hash of the users' number and keys.
-    period : str or None
-        The period that the list of users is of, where each has its own.
-    listed : str
-        Hash of the users with their further columns, which earlier versions kept in place of ``users``.
-    view : str or None
-        Hash of the view of the files that its rows are; None where they are the files' own.
-    links : str or None
-        Hash of the linked tables with their links; None where there are none.
-    carried : tuple of str
-        Hashes of the spaces whose charges hold in this one as they are (:func:`carried_spaces`).
-    """
-
+    # space, user: Hash of the space, and the user column.
     space: str
     user: str
-    users: str
+    users: str  # Hash of the users' number and keys
     records: int | None
-    period: str | None = None
-    listed: str = ""
-    view: str | None = None
-    links: str | None = None
-    carried: tuple[str, ...] = ()
+    period: str | None = None  # The period that the list of users is of, where each has its own
+    listed: str = ""  # Hash of the users with their further columns, which earlier versions kept in place of `users`
+    view: str | None = None  # Hash of the view of the files that its rows are; None where they are the files' own
+    links: str | None = None  # Hash of the linked tables with their links; None where there are none
+    carried: tuple[str, ...] = ()  # Hashes of the spaces whose charges hold in this one as they are (`carried_spaces`)
 
     def to_json(self) -> dict[str, Any]:
         """Return what a budget's entry holds of it."""
@@ -118,24 +101,14 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Held:
-    """Facts that the entries of one table hold it to.
+    """Facts that the entries of one table hold it to."""
 
-    Parameters
-    ----------
-    rules : mapping
-        By the names of ``COMPARED``; what an old ledger does not tell is absent.
-    old : mapping
-        Users and records that an earlier version validated, where nothing else was said since.
-    lists : mapping of str to str
-        Hashes of the users by period.
-    is_declared : bool
-        Whether there is a budget.
-    """
-
+    # By the names of `COMPARED`; what an old ledger does not tell is absent.
     rules: Mapping[str, Any] = field(default_factory=dict)
+    # Users and records that an earlier version validated, where nothing else was said since.
     old: Mapping[str, Any] = field(default_factory=dict)
-    lists: Mapping[str, str] = field(default_factory=dict)
-    is_declared: bool = False
+    lists: Mapping[str, str] = field(default_factory=dict)  # Hashes of the users by period
+    is_declared: bool = False  # Whether there is a budget
 
     @classmethod
     def by(cls, entries: Sequence[Entry]) -> "Held":

@@ -27,18 +27,11 @@ LONGEST = 20_000
 
 @dataclass(frozen=True)
 class Shown:
-    """Sums of a budget's charges as they are shown.
+    """Sums of a budget's charges as they are shown."""
 
-    Parameters
-    ----------
-    sums : mapping of (str or None, str or None, str) to (int, Fraction, Fraction)
-        Number of charges, level and delta by period, report and query, in the order of their first charges.
-    steps : tuple of (str, float)
-        What was left after the last of some charges in a row that have one period or day, as
-        :func:`emdp.budgets.spending.burn_down` has it.
-    """
-
-    sums: Sums
+    sums: Sums  # Number of charges, level and delta by period, report and query, in the order of their first charges
+    # What was left after the last of some charges in a row that have one period or day, as
+    # `emdp.budgets.spending.burn_down` has it.
     steps: tuple[tuple[str, float], ...] = ()
 
     def to_json(self) -> dict[str, Any] | None:

@@ -50,24 +50,15 @@ COPY = "compare with a copy whose head hash was kept elsewhere."
 
 @dataclass(frozen=True)
 class Charge:
-    """A charge as it lies in the ledger.
-
-    Parameters
-    ----------
-    periods : tuple of str or None
-        Of a budget per period: the periods that it counts for; None: for every period.
-    users : str or None
-        Hash of the list of users of its period, where each has its own; None: anybody.
-    apart : tuple of str
-        Hashes of lists before it that have nobody in common with that one.
-    """
+    """A charge as it lies in the ledger."""
 
     entry: Entry
     event: Event
     budget: Budget
+    # Of a budget per period: the periods that it counts for; None: for every period.
     periods: tuple[str, ...] | None = None
-    users: str | None = None
-    apart: tuple[str, ...] = ()
+    users: str | None = None  # Hash of the list of users of its period, where each has its own; None: anybody
+    apart: tuple[str, ...] = ()  # Hashes of lists before it that have nobody in common with that one
 
     @property
     def period(self) -> str | None:
@@ -97,23 +88,16 @@ class Charge:
 
 @dataclass(frozen=True)
 class Spending:
-    """Cost of some charges of one budget together.
-
-    Parameters
-    ----------
-    query : str
-        What was asked; empty in a sum over queries.
-    level, delta : float
-        Sums of what each charge states in the budget's kind, rounded up. Gaussian releases that the budget's
-        ``gaussian_share`` paid cost less together than this sum.
-    """
+    """Cost of some charges of one budget together."""
 
     kind: str
     period: str | None
     report: str | None
-    query: str
+    query: str  # What was asked; empty in a sum over queries
     charges: int
     level_name: str
+    # level, delta: Sums of what each charge states in the budget's kind, rounded up. Gaussian releases that the
+    # budget's `gaussian_share` paid cost less together than this sum.
     level: float
     delta: float
 

@@ -43,43 +43,21 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the output.
+    """A part of the output."""
 
-    Parameters
-    ----------
-    name : str
-        Its key in JSON.
-    title : str
-        A line above it.
-    rows : tuple of dict
-        Its table, a column a key; the same keys in every row.
-    """
-
-    name: str
-    title: str
-    rows: tuple[Row, ...]
+    name: str  # Its key in JSON
+    title: str  # A line above it
+    rows: tuple[Row, ...]  # Its table, a column a key; the same keys in every row
 
 
 @dataclass(frozen=True)
 class Items:
-    """The items of an item-wise release.
+    """The items of an item-wise release."""
 
-    Parameters
-    ----------
-    m : int
-        Records of a user.
-    total : int
-        Records that are shuffled together: of one user (local), or of all.
-    delta : float
-        Above 0.
-    w_min : float
-        Smallest positive distance of two items, 0 if there is none.
-    """
-
-    m: int
-    total: int
-    delta: float
-    w_min: float = 0.0
+    m: int  # Records of a user
+    total: int  # Records that are shuffled together: of one user (local), or of all
+    delta: float  # Above 0
+    w_min: float = 0.0  # Smallest positive distance of two items, 0 if there is none
 
     def __str__(self) -> str:
         return f"with {self.m} records of a user among {self.total} shuffled, delta = {self.delta:.6g}"

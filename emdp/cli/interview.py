@@ -58,21 +58,11 @@ FURTHER = 3
 
 @dataclass(frozen=True)
 class Told:
-    """What the owner has said of a table.
+    """What the owner has said of a table."""
 
-    Parameters
-    ----------
-    space : str
-        The space as TOML; empty where it was left open.
-    elsewhere : bool
-        Whether users without records are nowhere.
-    alpha : float, optional
-        The budget; None where it was left open.
-    """
-
-    space: str = ""
-    elsewhere: bool = True
-    alpha: float | None = None
+    space: str = ""  # The space as TOML; empty where it was left open
+    elsewhere: bool = True  # Whether users without records are nowhere
+    alpha: float | None = None  # The budget; None where it was left open
     reason: str = ""
 
 

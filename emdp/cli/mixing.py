@@ -19,34 +19,16 @@ RANDOMIZERS = {"any": "any", "place-sign": "a place and a sign", "binary": "two 
 
 @dataclass(frozen=True)
 class Messages:
-    """One message, or several, of every user.
+    """One message, or several, of every user."""
 
-    Parameters
-    ----------
-    users : int
-        Public number of users, at least 2.
-    delta : float
-        Above 0.
-    level : float
-        Epsilon at user level; or alpha of d_EM-DP on 0/1 distances.
-    unit : {"epsilon", "alpha"}
-        Which of them.
-    rounds : int
-        Messages of a user, each mixed with those of the others by itself.
-    sampled : int or None
-        How many of the users send each of them, drawn anew and in secret.
-    participation : float or None
-        With what probability a user sends each, in secret.
-    """
-
-    users: int
-    delta: float
-    level: float = 0.0
-    unit: Literal["epsilon", "alpha"] = "epsilon"
+    users: int  # Public number of users, at least 2
+    delta: float  # Above 0
+    level: float = 0.0  # Epsilon at user level; or alpha of d_EM-DP on 0/1 distances
+    unit: Literal["epsilon", "alpha"] = "epsilon"  # Which of them
     items: int | None = None
-    rounds: int = 1
-    sampled: int | None = None
-    participation: float | None = None
+    rounds: int = 1  # Messages of a user, each mixed with those of the others by itself
+    sampled: int | None = None  # How many of the users send each of them, drawn anew and in secret
+    participation: float | None = None  # With what probability a user sends each, in secret
 
     def __str__(self) -> str:
         several = "" if self.rounds == 1 else f", {self.rounds} messages each"

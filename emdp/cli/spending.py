@@ -65,26 +65,16 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 @dataclass(frozen=True)
 class BudgetSpending:
-    """Budget of a table with its charges.
-
-    Parameters
-    ----------
-    reserved : mapping of str to Guarantee
-        What is left of it for each name that it was set aside for.
-    free : Account
-        The account with what is set aside taken out: its ``remaining`` is what anybody may spend.
-    queries, periods : tuple of Spending
-        Sums of the charges, by query in a period and by period.
-    steps : tuple of (str, float)
-        What was left after each charge; after some of one period or day alone, where totals state no more.
-    """
+    """Budget of a table with its charges."""
 
     table: str
     account: "Account"
-    reserved: Mapping[str, "Guarantee"]
-    free: "Account"
+    reserved: Mapping[str, "Guarantee"]  # What is left of it for each name that it was set aside for
+    free: "Account"  # The account with what is set aside taken out: its `remaining` is what anybody may spend
+    # queries, periods: Sums of the charges, by query in a period and by period.
     queries: "tuple[Spending, ...]"
     periods: "tuple[Spending, ...]"
+    # What was left after each charge; after some of one period or day alone, where totals state no more.
     steps: tuple[tuple[str, float], ...]
 
     @property

@@ -33,26 +33,17 @@ ALARM = "SIGALRM"
 
 @dataclass
 class Stop:
-    """Signal that stopped a command, if one did.
+    """Signal that stopped a command, if one did."""
 
-    Attributes
-    ----------
-    number : int or None
-        The first signal.
-    ends_process : bool
-        Whether nothing comes after the command but the end of the process, at which a signal ends it at once.
-    begun : int
-        Charges that this process had begun before the command.
-    """
-
-    number: int | None = None
+    number: int | None = None  # The first signal
     since: float = 0.0
     is_over: bool = False
     is_clean: bool = False
     is_said: bool = False
     has_alarm: bool = False
+    # Whether nothing comes after the command but the end of the process, at which a signal ends it at once.
     ends_process: bool = False
-    begun: int = field(default_factory=lambda: CHARGED.begun)
+    begun: int = field(default_factory=lambda: CHARGED.begun)  # Charges that this process had begun before the command
 
     @property
     def status(self) -> int:

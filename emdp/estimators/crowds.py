@@ -53,18 +53,10 @@ class UserValues(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MeanValues:
-    """Users' means.
+    """Users' means."""
 
-    Parameters
-    ----------
-    exponents : tuple of int
-        Fixed-point exponent of each of the means that were planned.
-    neutral : tuple of int
-        Means of a user without records, in these units.
-    """
-
-    exponents: tuple[int, ...]
-    neutral: tuple[int, ...]
+    exponents: tuple[int, ...]  # Fixed-point exponent of each of the means that were planned
+    neutral: tuple[int, ...]  # Means of a user without records, in these units
 
     def of_block(self, block: MeanBlock, asked: Integers | None) -> Integers:
         if tuple(block.exponents) != self.exponents:
@@ -78,24 +70,17 @@ class MeanValues:
 
 @dataclass(frozen=True, eq=False)
 class SumsEncoder:
-    """Asks the users of a block, and sends the sums.
-
-    Parameters
-    ----------
-    groups : tuple of int
-        For each group of the question the number that its users are given in a pass; none where all that have a number
-        are asked alike.
-    changes : tuple of callable
-        What is made of the numbers first, one after the other.
-    """
+    """Asks the users of a block, and sends the sums."""
 
     keys: ClassVar[tuple[str, ...]] = ("place", "limb")
     """Columns that name one part of one sum."""
 
     question: Question
     values: UserValues
+    # For each group of the question the number that its users are given in a pass; none where all that have a number
+    # are asked alike.
     groups: tuple[int, ...] = ()
-    changes: tuple[Callable[[Integers], Integers], ...] = ()
+    changes: tuple[Callable[[Integers], Integers], ...] = ()  # What is made of the numbers first, one after the other
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
@@ -121,21 +106,13 @@ class SumsEncoder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WorkerCrowd:
-    """Users whose records are in blocks that stay on workers; see :class:`emdp.mechanisms.crowd.Crowd`.
-
-    Parameters
-    ----------
-    changes : tuple of callable
-        What is made of the numbers first.
-    among : numpy.ndarray of int64, optional
-        Places, among everybody, of the users of this crowd; None for all.
-    """
+    """Users whose records are in blocks that stay on workers; see :class:`emdp.mechanisms.crowd.Crowd`."""
 
     blocks: RepeatedBlocks
     everybody: int
     values: UserValues
-    changes: tuple[Callable[[Integers], Integers], ...] = ()
-    among: Integers | None = None
+    changes: tuple[Callable[[Integers], Integers], ...] = ()  # What is made of the numbers first
+    among: Integers | None = None  # Places, among everybody, of the users of this crowd; None for all
 
     def __repr__(self) -> str:
         return "WorkerCrowd(hidden)"

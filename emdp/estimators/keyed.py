@@ -157,25 +157,14 @@ class KeyedMeans(KeyedRelease):
 
     All bits of a user are drawn, as the bits of one number, wherever the records are. Which one a user sends is dealt
     out when all have come, in a random order, and the others are dropped.
-
-    Parameters
-    ----------
-    mechanism : TieredBits
-        The randomizer, of at most :data:`MOST_MEANS` means.
-    neutral : tuple of float
-        The means of a user without records.
-    exponents : tuple of int
-        Fixed-point exponent of each mean.
-    facts_of_release : mapping
-        See :class:`KeyedRelease`.
     """
 
     symbols: ClassVar[int] = 2
 
-    mechanism: TieredBits
-    neutral: tuple[float, ...]
-    exponents: tuple[int, ...]
-    facts_of_release: Mapping[str, Any]
+    mechanism: TieredBits  # The randomizer, of at most `MOST_MEANS` means
+    neutral: tuple[float, ...]  # The means of a user without records
+    exponents: tuple[int, ...]  # Fixed-point exponent of each mean
+    facts_of_release: Mapping[str, Any]  # See `KeyedRelease`
 
     @property
     def exact_size(self) -> int:
@@ -232,19 +221,11 @@ def _packed(bits: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class KeyedShares(KeyedRelease):
-    """One message a user about the item of one record.
-
-    Parameters
-    ----------
-    neutral : int
-        Code of the item of a user without records.
-    facts_of_release : mapping
-        See :class:`KeyedRelease`.
-    """
+    """One message a user about the item of one record."""
 
     mechanism: TieredOracle
-    neutral: int
-    facts_of_release: Mapping[str, Any]
+    neutral: int  # Code of the item of a user without records
+    facts_of_release: Mapping[str, Any]  # See `KeyedRelease`
 
     @property
     def symbols(self) -> int:
@@ -279,18 +260,12 @@ class KeyedShares(KeyedRelease):
 
 @dataclass(frozen=True, eq=False)
 class KeyedEncoder:
-    """Draws the message of every user of a block, and its keys.
-
-    Parameters
-    ----------
-    keep_exact : bool
-        Whether rows of the exact statistic stand beside them, for the test switch.
-    """
+    """Draws the message of every user of a block, and its keys."""
 
     keys: ClassVar[tuple[str, ...]] = ()
 
     releaser: KeyedRelease
-    keep_exact: bool = False
+    keep_exact: bool = False  # Whether rows of the exact statistic stand beside them, for the test switch
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:

@@ -57,14 +57,9 @@ APART = (
 
 @dataclass(frozen=True, eq=False)
 class KeyedPlan(MessagePlan):
-    """The plan of tier 1, with those of the weaker tiers.
+    """The plan of tier 1, with those of the weaker tiers."""
 
-    Parameters
-    ----------
-    weaker : tuple of MessagePlan
-        Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
-    """
-
+    # Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
     weaker: tuple[MessagePlan, ...] = ()
 
     has_keys: ClassVar[bool] = True

@@ -36,14 +36,9 @@ NOISES: tuple[tuple[type[AdditiveMechanism], VectorNoise], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class TieredPlan(Plan):
-    """The plan of tier 1, with those of the weaker tiers.
+    """The plan of tier 1, with those of the weaker tiers."""
 
-    Parameters
-    ----------
-    weaker : tuple of Plan
-        Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
-    """
-
+    # Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
     weaker: tuple[Plan, ...] = ()
     noises: tuple[TieredNoise, ...] = ()
 

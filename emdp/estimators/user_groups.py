@@ -42,19 +42,12 @@ __all__ = [
 class GroupKeys:
     """Key columns of rows that repeat for every group of users.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        Public user columns; none where users are not grouped.
-    values : tuple of tuple
-        For each group its values.
-
     >>> GroupKeys(("city",), (("Rome",), ("Oslo",))).series(2)[0].to_list()
     ['Rome', 'Rome', 'Oslo', 'Oslo']
     """
 
-    columns: tuple[str, ...] = ()
-    values: tuple[tuple[object, ...], ...] = ((),)
+    columns: tuple[str, ...] = ()  # Public user columns; none where users are not grouped
+    values: tuple[tuple[object, ...], ...] = ((),)  # For each group its values
 
     @classmethod
     def of(cls, people: People | None) -> "GroupKeys":

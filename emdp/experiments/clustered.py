@@ -72,26 +72,18 @@ PAPER = "theorem 6.6, an upper bound (raw estimate)"
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Sizes and prices of one point.
+    """Sizes and prices of one point."""
 
-    Parameters
-    ----------
-    clusters, width : int
-        ``s`` and ``t``; ``k = s t``.
-    m, n : int
-        Records a user, users.
-    ratio : float
-        ``alpha/epsilon``.
-    """
-
+    # clusters, width: `s` and `t`; `k = s t`.
     clusters: int = 10
     width: int = 5
     within: float = 0.25
+    # m, n: Records a user, users.
     m: int = 100
     n: int = 5000
     epsilon: float = 1.0
     delta: float = 1e-6
-    ratio: float = 50.0
+    ratio: float = 50.0  # `alpha/epsilon`
 
     @property
     def k(self) -> int:
@@ -120,18 +112,10 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Generated records and what is estimated from them.
+    """Generated records and what is estimated from them."""
 
-    Parameters
-    ----------
-    records : numpy.ndarray of int64
-        Item of each record, shape (n, m).
-    counts : numpy.ndarray of int64
-        Records of each item, shape (k,).
-    """
-
-    records: Integers
-    counts: Integers
+    records: Integers  # Item of each record, shape (n, m)
+    counts: Integers  # Records of each item, shape (k,)
 
     @property
     def truth(self) -> Floats:

@@ -91,18 +91,10 @@ RUNS, FULL_RUNS = 60, 400
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Vectors of all words, and ``F``.
+    """Vectors of all words, and ``F``."""
 
-    Parameters
-    ----------
-    vectors : numpy.ndarray
-        Shape (words, dimension).
-    matrix : numpy.ndarray
-        Shape (p, dimension), orthonormal rows.
-    """
-
-    vectors: Floats
-    matrix: Floats
+    vectors: Floats  # Shape (words, dimension)
+    matrix: Floats  # Shape (p, dimension), orthonormal rows
 
     @cached_property
     def space(self) -> Embedding:

@@ -45,16 +45,10 @@ _SCHEMA = "CREATE TABLE draft (digest TEXT PRIMARY KEY, salt BLOB NOT NULL, numb
 
 @dataclass(frozen=True)
 class Draft:
-    """What is kept of a period whose row was, or would have been, drawn: private.
-
-    Parameters
-    ----------
-    counted : tuple of str or None
-        Keys of the users who count in it, where there is a cap on their periods.
-    """
+    """What is kept of a period whose row was, or would have been, drawn: private."""
 
     numbers: tuple[int, ...]
-    counted: tuple[str, ...] | None = None
+    counted: tuple[str, ...] | None = None  # Keys of the users who count in it, where there is a cap on their periods
 
     def __repr__(self) -> str:
         return "Draft(hidden)"

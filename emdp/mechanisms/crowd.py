@@ -113,19 +113,11 @@ class GatheredUsers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartOfCrowd:
-    """Some users of a crowd, who are asked as if they were all.
-
-    Parameters
-    ----------
-    places : numpy.ndarray of int64
-        Those of the part, in any order.
-    is_last : bool
-        Whether the last question of this part is the last of the crowd.
-    """
+    """Some users of a crowd, who are asked as if they were all."""
 
     crowd: Crowd
-    places: Integers
-    is_last: bool = False
+    places: Integers  # Those of the part, in any order
+    is_last: bool = False  # Whether the last question of this part is the last of the crowd
 
     def __repr__(self) -> str:
         return "PartOfCrowd(hidden)"

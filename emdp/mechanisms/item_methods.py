@@ -34,22 +34,14 @@ ItemMethod = Literal[
 
 @dataclass(frozen=True)
 class Method:
-    """One method.
+    """One method."""
 
-    Parameters
-    ----------
-    oracle : callable or None
-        Loads the oracle of users; None for noise on the averaged histogram and for item-wise release.
-    slowness : float
-        Its place by the time that it takes, about: of methods with nearly the least error that with the least is taken.
-        A method whose time nobody has measured is taken for the slowest.
-    is_weighed : bool
-        Whether the automatic choice weighs it; else it is taken where it is named.
-    """
-
+    # Loads the oracle of users; None for noise on the averaged histogram and for item-wise release.
     oracle: "Callable[[], type[FrequencyOracle]] | None" = None
+    # Its place by the time that it takes, about: of methods with nearly the least error that with the least is taken. A
+    # method whose time nobody has measured is taken for the slowest.
     slowness: float = math.inf
-    is_weighed: bool = True
+    is_weighed: bool = True  # Whether the automatic choice weighs it; else it is taken where it is named
 
 
 def oracle_at(module: str, name: str) -> "Callable[[], type[FrequencyOracle]]":

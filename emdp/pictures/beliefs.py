@@ -28,15 +28,10 @@ PEOPLE, ACROSS = 100, 10
 
 @dataclass(frozen=True)
 class Belief:
-    """One row: what somebody believes before, and the ends of what they may believe afterwards.
-
-    Parameters
-    ----------
-    before, lowest, highest : float
-        Probabilities.
-    """
+    """One row: what somebody believes before, and the ends of what they may believe afterwards."""
 
     title: str
+    # before, lowest, highest: Probabilities.
     before: float
     lowest: float
     highest: float

@@ -38,18 +38,10 @@ _COLOURS = tuple(sequence_colour(step / (STEPS - 1)) for step in range(STEPS))
 
 @dataclass(frozen=True)
 class Colours:
-    """Colours of values from 0 to the largest one.
+    """Colours of values from 0 to the largest one."""
 
-    Parameters
-    ----------
-    top : float
-        The value of the darkest colour, above 0.
-    is_root : bool
-        Whether colours go by the square root, for values of unlike sizes.
-    """
-
-    top: float
-    is_root: bool
+    top: float  # The value of the darkest colour, above 0
+    is_root: bool  # Whether colours go by the square root, for values of unlike sizes
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> "Colours":

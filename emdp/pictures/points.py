@@ -22,23 +22,15 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True)
 class Point:
-    """A released value with the ends of its interval.
-
-    Parameters
-    ----------
-    value : float or None
-        None where the noise leaves no value.
-    low, high : float or None
-        Ends of the interval: an infinite one is the end of the column's public range, or None where that is infinite.
-    place : tuple of float
-        Coordinates, for cells and quantiles.
-    """
+    """A released value with the ends of its interval."""
 
     label: str
-    value: float | None
+    value: float | None  # None where the noise leaves no value
+    # low, high: Ends of the interval: an infinite one is the end of the column's public range, or None where that is
+    # infinite.
     low: float | None
     high: float | None
-    place: tuple[float, ...] = ()
+    place: tuple[float, ...] = ()  # Coordinates, for cells and quantiles
 
     @property
     def ends(self) -> tuple[float, ...]:

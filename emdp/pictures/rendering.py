@@ -17,32 +17,21 @@ __all__ = ["Layer", "Plane", "render"]
 
 @dataclass(frozen=True)
 class Plane:
-    """Places of data units in a panel.
+    """Places of data units in a panel."""
 
-    Parameters
-    ----------
-    x, y : Scale
-        The axes; the one of y begins at the bottom.
-    width, height : float
-        Of the inner rectangle, in pixels.
-    left, top, right, bottom : float
-        Room around it, in pixels.
-    x_title : str
-        What the horizontal axis shows; may be empty.
-    grid : {"x", "y", "xy", ""}
-        Which axes have grid lines at their ticks.
-    """
-
+    # x, y: The axes; the one of y begins at the bottom.
     x: Scale
     y: Scale
+    # width, height: Of the inner rectangle, in pixels.
     width: float
     height: float
+    # left, top, right, bottom: Room around it, in pixels.
     left: float
     top: float = 6.0
     right: float = 14.0
     bottom: float = 20.0
-    x_title: str = ""
-    grid: Literal["x", "y", "xy", ""] = ""
+    x_title: str = ""  # What the horizontal axis shows; may be empty
+    grid: Literal["x", "y", "xy", ""] = ""  # Which axes have grid lines at their ticks
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
         """Return where a place lies in the panel, from its upper left corner.
@@ -62,26 +51,16 @@ class Plane:
 
 @dataclass(frozen=True)
 class Layer:
-    """Marks of one kind.
+    """Marks of one kind."""
 
-    Parameters
-    ----------
-    name : str
-        Class of the marks in the SVG, after ``emdp-``.
-    mark : {"rect", "rule", "point", "line", "area", "text"}
-        The kind.
-    rows : sequence of mapping
-        For each mark ``x``, ``y``, and where needed ``x2``, ``y2`` (data units), ``text``, ``colour``, and for lines
-        and areas ``part`` (marks of one part are joined) and ``order``.
-    options : mapping
-        Properties of all the marks, by the names that Vega-Lite has for them: ``color``, ``fill``, ``filled``,
-        ``stroke``, ``strokeWidth``, ``opacity``; of points ``shape`` and ``size``; of texts ``align``, ``baseline``,
-        ``dx``, ``dy``, ``fontWeight``; of lines and areas ``interpolate``.
-    """
-
-    name: str
-    mark: Literal["rect", "rule", "point", "line", "area", "text"]
+    name: str  # Class of the marks in the SVG, after `emdp-`
+    mark: Literal["rect", "rule", "point", "line", "area", "text"]  # The kind
+    # For each mark `x`, `y`, and where needed `x2`, `y2` (data units), `text`, `colour`, and for lines and areas `part`
+    # (marks of one part are joined) and `order`.
     rows: Sequence[Mapping[str, object]]
+    # Properties of all the marks, by the names that Vega-Lite has for them: `color`, `fill`, `filled`, `stroke`,
+    # `strokeWidth`, `opacity`; of points `shape` and `size`; of texts `align`, `baseline`, `dx`, `dy`, `fontWeight`; of
+    # lines and areas `interpolate`.
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -18,22 +18,13 @@ _TINY = 1e-200
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear axis.
+    """A linear axis."""
 
-    Parameters
-    ----------
-    low, high : float
-        Data units at its beginning (left or bottom) and end; ``low > high`` runs backwards.
-    ticks : tuple of float
-        Where it has ticks; none: the axis is not drawn.
-    format : str
-        How they are written, in the language of d3-format.
-    """
-
+    # low, high: Data units at its beginning (left or bottom) and end; `low > high` runs backwards.
     low: float
     high: float
-    ticks: tuple[float, ...] = ()
-    format: str = ".6~f"
+    ticks: tuple[float, ...] = ()  # Where it has ticks; none: the axis is not drawn
+    format: str = ".6~f"  # How they are written, in the language of d3-format
 
     @property
     def label_room(self) -> float:

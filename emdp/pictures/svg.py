@@ -44,21 +44,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Panel:
-    """A drawn part of a picture, with what is written above it.
+    """A drawn part of a picture, with what is written above it."""
 
-    Parameters
-    ----------
-    drawn : xml.etree.ElementTree.Element
-        Shapes, from 0 to the picture's width and from 0 to ``height``.
-    height : float
-        In pixels.
-    heading : str
-        One line; may be empty.
-    """
-
-    drawn: ET.Element
-    height: float
-    heading: str = ""
+    drawn: ET.Element  # Shapes, from 0 to the picture's width and from 0 to `height`
+    height: float  # In pixels
+    heading: str = ""  # One line; may be empty
 
 
 @dataclass(frozen=True)

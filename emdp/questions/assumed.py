@@ -47,24 +47,12 @@ WORSE = 1.1
 
 @dataclass(frozen=True)
 class Assumed:
-    """The share of the records that a row of an answer is taken to be about before the data is looked at.
+    """The share of the records that a row of an answer is taken to be about before the data is looked at."""
 
-    Parameters
-    ----------
-    share : float
-        In (0, 1].
-    is_stated : bool
-        Whether the analyst said so.
-    is_grouped : bool
-        Whether it is the share of one group of several.
-    is_of_slots : bool
-        Whether it is a share of slots, filled or not, in place of records.
-    """
-
-    share: float
-    is_stated: bool = False
-    is_grouped: bool = False
-    is_of_slots: bool = False
+    share: float  # In (0, 1]
+    is_stated: bool = False  # Whether the analyst said so
+    is_grouped: bool = False  # Whether it is the share of one group of several
+    is_of_slots: bool = False  # Whether it is a share of slots, filled or not, in place of records
 
     @classmethod
     def of(cls, query: Select | QuantileQuery, space: Space) -> "Assumed":

@@ -26,40 +26,29 @@ class ItemFrequencies:
 
     Parameters
     ----------
-    price : Price
-        See :class:`emdp.Mean`.
-    method : str
-        One of :func:`emdp.mechanisms.item_methods.item_methods`.
-    model : {"central", "shuffle", "local"}
-        Who sees what.
-    sizes : BoundedReduction, optional
-        For item-wise release of users with different numbers of records; the price is then ``epsilon`` at its ``r``.
-    adjust : {"none", "simplex", "d_em"}
-        Whether a column ``<name>_adjusted`` holds a distribution near the estimates: post-processing, without cost.
-    listed : FrequencyQuery, optional
-        The same shares as the frequencies of listed values, in the central model: then this is its histogram.
     order, limit, offset
         Post-processing of the answer's rows.
-    promises : tuple of Guarantee
-        Of the budgets that may pay; ``"auto"`` chooses no method that none of them pays. Empty: any may.
-    messages : "auto" or int
-        In the shuffle model, at user level: how many bits of Hadamard rows each user sends, each of a record drawn
-        afresh and mixed apart. ``"auto"`` is one message, by the best method.
     """
 
-    price: Price
-    method: ItemMethod = "auto"
-    model: Model = "central"
+    price: Price  # See `emdp.Mean`
+    method: ItemMethod = "auto"  # One of `emdp.mechanisms.item_methods.item_methods`
+    model: Model = "central"  # Who sees what
+    # For item-wise release of users with different numbers of records; the price is then `epsilon` at its `r`.
     sizes: BoundedReduction | None = None
     name: str = "frequency"
     text: str = ""
+    # Whether a column `<name>_adjusted` holds a distribution near the estimates: post-processing, without cost.
     adjust: Adjustment = "none"
+    # The same shares as the frequencies of listed values, in the central model: then this is its histogram.
     listed: FrequencyQuery | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
     written: str = ""
+    # Of the budgets that may pay; `"auto"` chooses no method that none of them pays. Empty: any may.
     promises: tuple[Guarantee, ...] = ()
+    # In the shuffle model, at user level: how many bits of Hadamard rows each user sends, each of a record drawn afresh
+    # and mixed apart. `"auto"` is one message, by the best method.
     messages: Messages = "auto"
 
     def __post_init__(self) -> None:

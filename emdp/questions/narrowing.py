@@ -15,15 +15,9 @@ UserCondition = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Where:
-    """Choice of records and of users.
+    """Choice of records and of users."""
 
-    Parameters
-    ----------
-    factor : Expression or None
-        Weight of a record in [0, 1], such as ``emdp.category_is("cafe")`` or a ramp.
-    """
-
-    factor: Expression | None = None
+    factor: Expression | None = None  # Weight of a record in [0, 1], such as `emdp.category_is("cafe")` or a ramp
     users: tuple[UserCondition, ...] = ()
 
 

@@ -62,21 +62,13 @@ def check_statistic(aggregation: Aggregation, space: Space, users: int, statisti
 
 @dataclass(frozen=True)
 class BlockRange:
-    """Public range of what a reading gives of users or records, block by block.
+    """Public range of what a reading gives of users or records, block by block."""
 
-    Parameters
-    ----------
-    what : str
-        As in :class:`emdp.questions.reading.Reading`.
-    low, high : tuple of float
-        Of each column: of means in fixed point, of codes of items, of encoded items. Empty for texts.
-    elsewhere : bool
-        Whether a row may be an item that is elsewhere: NaN in all columns.
-    """
-
-    what: str
+    what: str  # As in `emdp.questions.reading.Reading`
+    # low, high: Of each column: of means in fixed point, of codes of items, of encoded items. Empty for texts.
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    # Whether a row may be an item that is elsewhere: NaN in all columns.
     elsewhere: bool = field(default=False, repr=False)
 
     def checked(self, block: Block) -> Block:

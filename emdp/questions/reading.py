@@ -36,51 +36,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of strings.
-
-    Parameters
-    ----------
-    words : bool
-        Whether every token is a record, as :class:`emdp.Words` makes them, or every text is.
-    lower : bool
-        Whether ASCII capitals of texts are small letters; those of words always are.
-    length : int or None
-        Most bytes of a string in UTF-8; longer ones are none.
-    alphabet : str or None
-        The ASCII characters of a string; one with others is none.
-    tokenizer : {"words", "unicode"}
-        Which tokens, with words.
-    """
+    """A column of strings."""
 
     name: str
-    words: bool = False
-    lower: bool = True
-    length: int | None = None
-    alphabet: str | None = None
-    tokenizer: Literal["words", "unicode"] = "words"
+    words: bool = False  # Whether every token is a record, as `emdp.Words` makes them, or every text is
+    lower: bool = True  # Whether ASCII capitals of texts are small letters; those of words always are
+    length: int | None = None  # Most bytes of a string in UTF-8; longer ones are none
+    alphabet: str | None = None  # The ASCII characters of a string; one with others is none
+    tokenizer: Literal["words", "unicode"] = "words"  # Which tokens, with words
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Request for private records in one of the forms of ``what``.
+    """Request for private records in one of the forms of ``what``."""
 
-    Parameters
-    ----------
-    what : {"counts", "bags", "points", "means", "texts"}
-        How many records each item of a finite space has; each user's histogram over them; the items of a continuous
-        space; each user's mean of some expressions; each user's strings of a column.
-    by_user : bool
-        For points: whether blocks hold whole users.
-    expressions : tuple of Expression
-        For means.
-    column : TextColumn or None
-        For texts.
-    """
-
+    # How many records each item of a finite space has; each user's histogram over them; the items of a continuous
+    # space; each user's mean of some expressions; each user's strings of a column.
     what: Literal["counts", "bags", "points", "means", "texts"]
-    by_user: bool = False
-    expressions: tuple[Expression, ...] = ()
-    column: TextColumn | None = None
+    by_user: bool = False  # For points: whether blocks hold whole users
+    expressions: tuple[Expression, ...] = ()  # For means
+    column: TextColumn | None = None  # For texts
 
 
 class BagBlock(Protocol):

@@ -28,22 +28,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Item:
-    """An aggregate of a select list.
+    """An aggregate of a select list."""
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`emdp.questions.item_kinds.KINDS`.
-    expression : Expression or None
-        Function of one record; None for ``share``, ``users``, ``count``.
-    weight : float
-        Share of the statement's alpha, relative to the other items' (``WEIGHT(AVG(e), 2)``); above 0.
-    """
-
-    kind: str
+    kind: str  # One of `emdp.questions.item_kinds.KINDS`
     name: str
-    expression: Expression | None = None
-    weight: float = 1.0
+    expression: Expression | None = None  # Function of one record; None for `share`, `users`, `count`
+    weight: float = 1.0  # Share of the statement's alpha, relative to the other items' (`WEIGHT(AVG(e), 2)`); above 0
     text: str = ""
 
     def __post_init__(self) -> None:
@@ -55,34 +45,21 @@ class Item:
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """Groups of records by the listed value of a finite part, one row of the answer each, empty groups included.
-
-    Parameters
-    ----------
-    values : tuple
-        The key shown for each cell of the axis, distinct.
-    """
+    """Groups of records by the listed value of a finite part, one row of the answer each, empty groups included."""
 
     name: str
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  # The key shown for each cell of the axis, distinct
     axis: LabelAxis
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Groups of the public users that count.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Public user columns that they are grouped by; empty for a mere choice of users (one group).
-    values : tuple of tuple
-        For each group its values of ``columns``.
-    """
+    """Groups of the public users that count."""
 
     groups: UserGroups
+    # Public user columns that they are grouped by; empty for a mere choice of users (one group).
     columns: tuple[str, ...] = ()
-    values: tuple[tuple[Any, ...], ...] = ((),)
+    values: tuple[tuple[Any, ...], ...] = ((),)  # For each group its values of `columns`
     text: str = ""
 
 
@@ -101,39 +78,27 @@ class Select:
 
     Parameters
     ----------
-    items : tuple of Item
-        At least one; distinct names.
-    noise : {"auto", "laplace", "gaussian", "k_norm"}
-        Law of the noise where the analyst asked for one: estimators refuse one that does not fit.
-    people : People, optional
-        Chosen or grouped users; all public users by default.
-    where : Expression, optional
-        Factor ``c`` in [0, 1] of a filter on items.
-    cap : int, optional
-        ``max_records_per_user``, under ``epsilon`` alone: ``count`` and ``sum`` need it, ``avg`` then weighs records.
-    columns : tuple of str
-        Order of the answer's columns, group columns and items by name; the natural order by default.
-    offset : int
-        Rows of the answer to leave out first.
-    expected_share : float, optional
-        The share of the records that a row is expected to be about, for previews alone; assumed by default
-        (:mod:`emdp.questions.assumed`).
     model, messages
         As in :class:`emdp.questions.means.Mean`: who is trusted, and how many bits of each mean a user sends.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[Item, ...]  # At least one; distinct names
     price: Price
     groups: tuple[GroupColumn, ...] = ()
-    people: People | None = None
-    where: Expression | None = None
+    people: People | None = None  # Chosen or grouped users; all public users by default
+    where: Expression | None = None  # Factor `c` in [0, 1] of a filter on items
+    # `max_records_per_user`, under `epsilon` alone: `count` and `sum` need it, `avg` then weighs records.
     cap: int | None = None
+    # Order of the answer's columns, group columns and items by name; the natural order by default.
     columns: tuple[str, ...] = ()
     order: tuple[Order, ...] = ()
     limit: int | None = None
-    offset: int = 0
+    offset: int = 0  # Rows of the answer to leave out first
     text: str = ""
+    # The share of the records that a row is expected to be about, for previews alone; assumed by default
+    # (`emdp.questions.assumed`).
     expected_share: float | None = None
+    # Law of the noise where the analyst asked for one: estimators refuse one that does not fit.
     noise: VectorNoise = "auto"
     model: MeanModel = "central"
     messages: Messages = "auto"
@@ -183,20 +148,17 @@ class QuantileQuery:
 
     Parameters
     ----------
-    levels : tuple of float
-        Quantiles wanted, in (0, 1).
     price, noise, people, where, order, limit, offset, text, expected_share
         As in :class:`Select`; the pitch that is chosen follows the share, too.
-    step : float, optional
-        Width of the ramps of the smoothed distribution function, in the expression's unit; chosen from public
-        numbers by default.
     """
 
     expression: Expression
-    levels: tuple[float, ...]
+    levels: tuple[float, ...]  # Quantiles wanted, in (0, 1)
     price: Price
     people: People | None = None
     where: Expression | None = None
+    # Width of the ramps of the smoothed distribution function, in the expression's unit; chosen from public numbers by
+    # default.
     step: float | None = None
     name: str = "quantile"
     order: tuple[Order, ...] = ()

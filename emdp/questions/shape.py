@@ -11,28 +11,16 @@ __all__ = ["Shape"]
 class Shape:
     """Roles of the columns of an answer's frame, besides values and the ends of their intervals.
 
-    Parameters
-    ----------
-    kind : {"rows", "cells", "values", "quantiles"}
-        Items by group; smoothed cells of a grid, given by their centres; listed values of a column; quantiles.
-    keys : tuple of str
-        Key columns of groups; for quantiles ``q`` is not among them.
-    coordinates : tuple of str
-        For cells one column an axis (latitude first, on a map), for values that column, for quantiles ``q``.
-    steps : tuple of float
-        For cells the distance of neighbouring centres along each axis, in the axis's own unit.
-    is_map : bool
-        Whether the coordinates are a latitude and a longitude, in degrees.
-    unit : str
-        Natural unit of the values where there is one, such as ``km``; empty otherwise.
-
     >>> Shape("cells", (), ("lat", "lon"), (0.009, 0.012), is_map=True).coordinates
     ('lat', 'lon')
     """
 
+    # Items by group; smoothed cells of a grid, given by their centres; listed values of a column; quantiles.
     kind: Literal["rows", "cells", "values", "quantiles"]
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # Key columns of groups; for quantiles `q` is not among them
+    # For cells one column an axis (latitude first, on a map), for values that column, for quantiles `q`.
     coordinates: tuple[str, ...] = ()
+    # For cells the distance of neighbouring centres along each axis, in the axis's own unit.
     steps: tuple[float, ...] = ()
-    is_map: bool = False
-    unit: str = ""
+    is_map: bool = False  # Whether the coordinates are a latitude and a longitude, in degrees
+    unit: str = ""  # Natural unit of the values where there is one, such as `km`; empty otherwise

@@ -22,15 +22,9 @@ LEAST_STEP = 1.001
 
 @dataclass(frozen=True)
 class Tiers:
-    """Levels of one release, the strongest reader's first; made by :func:`tiers`.
+    """Levels of one release, the strongest reader's first; made by :func:`tiers`."""
 
-    Parameters
-    ----------
-    levels : tuple of float
-        Values of alpha (or epsilon), falling.
-    """
-
-    levels: tuple[float, ...]
+    levels: tuple[float, ...]  # Values of alpha (or epsilon), falling
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", check_levels("levels", self.levels))

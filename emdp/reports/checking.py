@@ -43,20 +43,14 @@ class CheckedEntry:
 
 @dataclass(frozen=True, eq=False)
 class CheckedReport:
-    """A report that can be run.
-
-    Parameters
-    ----------
-    table, account : str
-        The private table, and the name under which the ledger keeps its budget.
-    budget : Guarantee or None
-        What they may spend in one period; their plans' guarantees, converted to its kind, sum up to at most this.
-    """
+    """A report that can be run."""
 
     report: Report
+    # table, account: The private table, and the name under which the ledger keeps its budget.
     table: str
     account: str
     entries: tuple[CheckedEntry, ...]
+    # What they may spend in one period; their plans' guarantees, converted to its kind, sum up to at most this.
     budget: Guarantee | None
 
 

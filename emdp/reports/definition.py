@@ -117,37 +117,19 @@ class Entry:
 
 @dataclass(frozen=True)
 class Report:
-    """A report's definition.
-
-    Parameters
-    ----------
-    entries : tuple of Entry
-        At least one, or a stream.
-    table : str or None
-        The table, where the catalog has several.
-    period : str or None
-        Which part of the table it is about; fills ``{period}`` in the catalog's paths.
-    retention : int or None
-        Days for which stored answers are kept; None: for ever.
-    reserve : str or None
-        Name of the set-aside budget that pays.
-    text : str
-        What stands below the title.
-    lines : mapping of str to int
-        Where each of its own keys stands.
-    """
+    """A report's definition."""
 
     path: Path
     title: str
     catalog: Path
-    entries: tuple[Entry, ...]
-    table: str | None = None
-    period: str | None = None
+    entries: tuple[Entry, ...]  # At least one, or a stream
+    table: str | None = None  # The table, where the catalog has several
+    period: str | None = None  # Which part of the table it is about; fills `{period}` in the catalog's paths
     budget: Guarantee | None = None
-    retention: int | None = None
-    reserve: str | None = None
-    text: str = ""
-    lines: Mapping[str, int] = field(default_factory=dict)
+    retention: int | None = None  # Days for which stored answers are kept; None: for ever
+    reserve: str | None = None  # Name of the set-aside budget that pays
+    text: str = ""  # What stands below the title
+    lines: Mapping[str, int] = field(default_factory=dict)  # Where each of its own keys stands
     definition: str = ""
     streams: tuple[StreamEntry, ...] = ()
 

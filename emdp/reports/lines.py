@@ -20,17 +20,10 @@ _DIGITS = {"x": 2, "u": 4, "U": 8}
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a key.
+    """Place of a key."""
 
-    Parameters
-    ----------
-    line : int
-        Line of the key, or of the header of its table; the first line is 1.
-    lines : tuple of int
-        For a string the line that each line of its value stands in; empty for any other value.
-    """
-
-    line: int
+    line: int  # Line of the key, or of the header of its table; the first line is 1
+    # For a string the line that each line of its value stands in; empty for any other value.
     lines: tuple[int, ...] = ()
 
 

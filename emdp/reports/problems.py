@@ -9,16 +9,11 @@ __all__ = ["Problem"]
 class Problem:
     """Problem of a definition.
 
-    Parameters
-    ----------
-    line : int
-        In the definition's file, from 1.
-
     >>> print(Problem(12, "the entry has no title; add one.", "places.toml"))
     places.toml:12: the entry has no title; add one.
     """
 
-    line: int
+    line: int  # In the definition's file, from 1
     text: str
     file: str = ""
 

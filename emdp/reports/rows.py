@@ -17,16 +17,10 @@ NO_VALUE = "no value (within its noise)"
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table.
-
-    Parameters
-    ----------
-    interval : str
-        The ends of the value's interval; empty for a key.
-    """
+    """One cell of a table."""
 
     text: str
-    interval: str = ""
+    interval: str = ""  # The ends of the value's interval; empty for a key
 
 
 @dataclass(frozen=True)

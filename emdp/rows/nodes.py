@@ -22,18 +22,13 @@ __all__ = ["Call", "Case", "Cast", "Column", "InList", "Literal", "Node", "colum
 class Column:
     """A column of a relation.
 
-    Parameters
-    ----------
-    kind : Kind
-        What its values are read as.
-
     >>> print(Column("t", "price", Kind.DOUBLE))
     "t"."price"
     """
 
     table: str
     name: str
-    kind: Kind
+    kind: Kind  # What its values are read as
 
     def __str__(self) -> str:
         return f"{_quoted(self.table)}.{_quoted(self.name)}"
@@ -66,15 +61,10 @@ class Literal:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of the table :data:`emdp.rows.functions.FUNCTIONS`.
-
-    Parameters
-    ----------
-    arguments : tuple of Node
-        Of exactly the kinds that one of its forms takes; :func:`emdp.rows.building.call` casts them.
-    """
+    """A function of the table :data:`emdp.rows.functions.FUNCTIONS`."""
 
     function: str
+    # Of exactly the kinds that one of its forms takes; `emdp.rows.building.call` casts them.
     arguments: "tuple[Node, ...]"
     form: Form = field(init=False, repr=False, compare=False)
 
@@ -116,18 +106,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Case:
-    """The value of the first branch whose condition is true.
+    """The value of the first branch whose condition is true."""
 
-    Parameters
-    ----------
-    branches : tuple of (Node, Node)
-        Conditions (BOOLEAN) and values, all of one kind.
-    otherwise : Node
-        The value where no condition is true; ``Literal(None, kind)`` for NULL.
-    """
-
-    branches: "tuple[tuple[Node, Node], ...]"
-    otherwise: "Node"
+    branches: "tuple[tuple[Node, Node], ...]"  # Conditions (BOOLEAN) and values, all of one kind
+    otherwise: "Node"  # The value where no condition is true; `Literal(None, kind)` for NULL
 
     def __post_init__(self) -> None:
         if not self.branches or any(condition.kind is not Kind.BOOLEAN for condition, _ in self.branches):

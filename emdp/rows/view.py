@@ -19,17 +19,10 @@ class RowView:
 
     Each of its rows is a function of one row of the table, and of nothing else. So it belongs to one user, and what it
     is does not depend on the rows of others, nor on their order: no view that can be made here mixes users.
-
-    Parameters
-    ----------
-    columns : tuple of (str, Node)
-        Its columns, at least one.
-    condition : Node or None
-        BOOLEAN; rows for which it is not true are left out.
     """
 
-    columns: tuple[tuple[str, Node], ...]
-    condition: Node | None
+    columns: tuple[tuple[str, Node], ...]  # Its columns, at least one
+    condition: Node | None  # BOOLEAN; rows for which it is not true are left out
     text: str
 
     def __post_init__(self) -> None:

@@ -27,15 +27,9 @@ MOST_TEXTS = 32
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A request with its plan.
+    """A request with its plan."""
 
-    Parameters
-    ----------
-    text : str
-        The statement as written, or the query of Python as text.
-    """
-
-    text: str
+    text: str  # The statement as written, or the query of Python as text
     plan: AnyPlan
 
     @property

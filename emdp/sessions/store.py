@@ -39,18 +39,12 @@ SALT_BYTES = 32
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """An answer that lies in the ledger.
-
-    Parameters
-    ----------
-    is_reused : bool
-        Whether it was there before, so that nothing was paid for it now.
-    """
+    """An answer that lies in the ledger."""
 
     answer: StoredAnswer
     charge: Entry
     stored: Entry
-    is_reused: bool = True
+    is_reused: bool = True  # Whether it was there before, so that nothing was paid for it now
 
 
 class Store:

@@ -17,21 +17,15 @@ PointKind = str
 class Span:
     """The numbers that a column of the domain may hold.
 
-    Parameters
-    ----------
-    low, high : float
-        The first and the last number; finite.
-    goes_round : bool
-        Whether ``high`` is ``low`` again: the span is then ``[0, high)``, and ``low`` is 0.
-
     >>> Span("x", 0.0, 4.0).holds(4.0), Span("hour", 0.0, 24.0, goes_round=True).holds(24.0)
     (True, False)
     """
 
     column: str
+    # low, high: The first and the last number; finite.
     low: float
     high: float
-    goes_round: bool = False
+    goes_round: bool = False  # Whether `high` is `low` again: the span is then `[0, high)`, and `low` is 0
 
     def __post_init__(self) -> None:
         if self.goes_round and self.low != 0.0:

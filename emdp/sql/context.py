@@ -30,17 +30,12 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """One statement under translation.
-
-    Parameters
-    ----------
-    origins : dict
-        For a node of an expression, by identity, the node itself (kept, so that the identity stays its own) and the
-        part of the tree that made it.
-    """
+    """One statement under translation."""
 
     statement: Statement
     names: Names
+    # For a node of an expression, by identity, the node itself (kept, so that the identity stays its own) and the part
+    # of the tree that made it.
     origins: dict[int, tuple[Expression, exp.Expr]] = field(default_factory=dict)
 
     @property

@@ -25,21 +25,11 @@ SOURCES = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSelect:
-    """A SELECT over measures and public tables.
+    """A SELECT over measures and public tables."""
 
-    Parameters
-    ----------
-    sql : str
-        In DuckDB's words.
-    measures : mapping of str to str
-        For each name of a table in it the name of the measure that it stands for.
-    public : mapping of str to polars.DataFrame
-        Public tables that it reads.
-    """
-
-    sql: str
-    measures: Mapping[str, str]
-    public: Mapping[str, pl.DataFrame]
+    sql: str  # In DuckDB's words
+    measures: Mapping[str, str]  # For each name of a table in it the name of the measure that it stands for
+    public: Mapping[str, pl.DataFrame]  # Public tables that it reads
     context: Context
 
 

@@ -154,14 +154,9 @@ class TableFacts:
 
 @dataclass(frozen=True, eq=False)
 class LinkedTable(TableFacts):
-    """A private table whose rows belong to the users that a link names; ``user`` is the column of the link.
+    """A private table whose rows belong to the users that a link names; ``user`` is the column of the link."""
 
-    Parameters
-    ----------
-    target, key : str
-        The table and its column in which the link's value is looked up.
-    """
-
+    # target, key: The table and its column in which the link's value is looked up.
     target: str = field(default="", kw_only=True)
     key: str = field(default="", kw_only=True)
 

@@ -130,19 +130,13 @@ class ParquetSource(Source):
 
 @dataclass(frozen=True)
 class CsvSource(Source):
-    """CSV or TSV files; every column is text until the space converts it.
+    """CSV or TSV files; every column is text until the space converts it."""
 
-    Parameters
-    ----------
-    pattern, default_name : str
-        As of every source.
-    header : bool or None
-        Whether the first row of every file has the names of the columns; without one they are ``column1``,
-        ``column2``, ... None: it has, and a row that looks like a record is refused.
-    """
-
+    # pattern, default_name: As of every source.
     pattern: str
     default_name: str
+    # Whether the first row of every file has the names of the columns; without one they are `column1`, `column2`, ...
+    # None: it has, and a row that looks like a record is refused.
     header: bool | None = None
     is_text: ClassVar[bool] = True
     is_opened_anew: ClassVar[bool] = True

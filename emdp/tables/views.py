@@ -61,19 +61,11 @@ def view_source(source: Source, view: RowView, types: Mapping[str, str]) -> Sour
 
 @dataclass(frozen=True, eq=False)
 class ViewSource(Source):
-    """Rows of a view.
-
-    Parameters
-    ----------
-    view : RowView
-        What it makes of each row.
-    types : mapping of str to str
-        Columns of the source and their DuckDB types, for which the view was written.
-    """
+    """Rows of a view."""
 
     source: Source
-    view: RowView
-    types: Mapping[str, str]
+    view: RowView  # What it makes of each row
+    types: Mapping[str, str]  # Columns of the source and their DuckDB types, for which the view was written
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, CsvSource | ParquetSource | FrameSource):

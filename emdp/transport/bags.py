@@ -51,21 +51,11 @@ SPARSE = 64
 
 @dataclass(frozen=True, eq=False)
 class Bag:
-    """A multiset of encoded items.
+    """A multiset of encoded items."""
 
-    Parameters
-    ----------
-    items : numpy.ndarray
-        Encoded items, shape (n, width), n at least 1; rows may repeat.
-    weights : numpy.ndarray
-        Weight of each row, shape (n,), non-negative with a positive finite sum.
-    whole : bool
-        Whether all weights are whole numbers whose sum float64 holds exactly.
-    """
-
-    items: Floats
-    weights: Floats
-    whole: bool
+    items: Floats  # Encoded items, shape (n, width), n at least 1; rows may repeat
+    weights: Floats  # Weight of each row, shape (n,), non-negative with a positive finite sum
+    whole: bool  # Whether all weights are whole numbers whose sum float64 holds exactly
 
 
 @dataclass(frozen=True, eq=False)

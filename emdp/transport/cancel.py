@@ -25,29 +25,17 @@ IMBALANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """The transport problem that remains.
+    """The transport problem that remains."""
 
-    Parameters
-    ----------
-    sources, targets : numpy.ndarray
-        Positions, in the items of the first and of the second measure, that still send or receive.
-    supply, demand : numpy.ndarray
-        Mass of each, positive, both with the sum ``moved``.
-    moved : float
-        Mass to be moved; ``moved / total`` is the total variation distance.
-    total : float
-        Mass of each whole measure.
-    whole : bool
-        Whether all masses are whole numbers.
-    """
-
+    # sources, targets: Positions, in the items of the first and of the second measure, that still send or receive.
     sources: Ints
     targets: Ints
+    # supply, demand: Mass of each, positive, both with the sum `moved`.
     supply: Floats
     demand: Floats
-    moved: float
-    total: float
-    whole: bool
+    moved: float  # Mass to be moved; `moved / total` is the total variation distance
+    total: float  # Mass of each whole measure
+    whole: bool  # Whether all masses are whole numbers
 
 
 def cancel_common(p: Measure, q: Measure) -> Residual:

@@ -47,22 +47,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class FitAxis:
-    """One axis of both grids.
+    """One axis of both grids."""
 
-    Parameters
-    ----------
-    weights : numpy.ndarray
-        Shape (nodes, places): what a place of the fine grid gives to each node; columns add up to 1.
-    form : {"path", "round", "listed", "tree", "graph"}
-        How the nodes hang together; see :mod:`emdp.mechanisms.central.edge_grid`. A tree has a power of 4 of them.
-    laplacian : numpy.ndarray, optional
-        Of a graph: the covariance of its noise over the variance, shape (nodes, nodes).
-    """
-
-    weights: Floats
+    weights: Floats  # Shape (nodes, places): what a place of the fine grid gives to each node; columns add up to 1
+    # "path", "round", "listed", "tree", "graph": how the nodes hang together; see `emdp.mechanisms.central.edge_grid`.
+    # A tree has a power of 4 of them.
     form: str
     variance: float
-    laplacian: Floats | None = None
+    laplacian: Floats | None = None  # Of a graph: the covariance of its noise over the variance, shape (nodes, nodes)
 
     def basis(self) -> tuple[Floats, Floats]:
         """Return an orthonormal basis, a row a vector, that diagonalises the axis's Laplacian, and its eigenvalues.

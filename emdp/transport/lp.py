@@ -34,21 +34,11 @@ OPTIMAL = 1
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A proven optimum.
+    """A proven optimum."""
 
-    Parameters
-    ----------
-    cost : float
-        Optimal cost for mass 1, in [0, 1].
-    flows : numpy.ndarray
-        The plan, shape (n, m), in the unit of the supply.
-    gap : float
-        Proven bound on ``|cost - optimum|``, at most ``TOLERANCE``.
-    """
-
-    cost: float
-    flows: Floats
-    gap: float
+    cost: float  # Optimal cost for mass 1, in [0, 1]
+    flows: Floats  # The plan, shape (n, m), in the unit of the supply
+    gap: float  # Proven bound on `|cost - optimum|`, at most `TOLERANCE`
 
 
 def transport(supply: Floats, demand: Floats, costs: Floats, *, max_pivots: int | None = None) -> Optimum:

@@ -87,21 +87,12 @@ SHIFT_STEP = 0.6180339887498949
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A distribution near a signed estimate.
+    """A distribution near a signed estimate."""
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        The distribution, shape (k,).
-    moved : float or None
-        ``|v - p|_KR``: how far it is from the estimate (moved evenly to the sum 1); None where it was not computed.
-    is_optimal : bool
-        Whether no distribution is nearer.
-    """
-
-    values: Floats
+    values: Floats  # The distribution, shape (k,)
+    # `|v - p|_KR`: how far it is from the estimate (moved evenly to the sum 1); None where it was not computed.
     moved: float | None
-    is_optimal: bool
+    is_optimal: bool  # Whether no distribution is nearer
     method: str
 
 

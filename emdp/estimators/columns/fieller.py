@@ -95,24 +95,17 @@ _RATIO_SHAPE = "numerators and denominators must have one shape, got {} and {}; 
 class PairLaw:
     """The joint law of the noise of two released numbers, numerator and denominator of a ratio.
 
-    Parameters
-    ----------
-    law : {"none", "laplace", "gaussian"}
-        Law of the noise; "none" for a constant statistic, released exactly.
-    scale, grid : float
-        Of the mechanism.
-    scale_numerator, scale_denominator : float
-        The public scales that the two coordinates were multiplied by, above 0.
-
     >>> mechanism = LaplaceMechanism(sensitivity=1.0, alpha=1.0, dimension=2)
     >>> law = PairLaw.of(mechanism, 1.0, 1.0)
     >>> round(law.quantile(0.0, 0.95), 6), round(law.quantile(1.0, 0.95), 6)
     (2.995732, 4.113003)
     """
 
-    law: Literal["none", "laplace", "gaussian"]
+    law: Literal["none", "laplace", "gaussian"]  # Law of the noise; "none" for a constant statistic, released exactly
+    # scale, grid: Of the mechanism.
     scale: float
     grid: float
+    # scale_numerator, scale_denominator: The public scales that the two coordinates were multiplied by, above 0.
     scale_numerator: float
     scale_denominator: float
 

@@ -25,22 +25,14 @@ class Variance:
     least ``level`` (Bonferroni); cut to their public ranges, they make a box, and the interval is the image of the box
     under ``(a, b) -> b - a^2``, cut to ``[0, h^2]``. It contains the exact variance whenever the box contains the exact
     means, so its coverage is at least ``level``. The root is monotone, and keeps it.
-
-    Parameters
-    ----------
-    first, second : Mean
-        Means of ``e - m`` and of ``(e - m)^2``, with their public ranges.
-    highest : float
-        ``h^2``, rounded up.
-    is_root : bool
-        Whether the standard deviation is wanted.
     """
 
     name: str
+    # first, second: Means of `e - m` and of `(e - m)^2`, with their public ranges.
     first: Mean
     second: Mean
-    highest: float
-    is_root: bool = False
+    highest: float  # `h^2`, rounded up
+    is_root: bool = False  # Whether the standard deviation is wanted
     dtype = pl.Float64
     is_linear = False
 

@@ -26,23 +26,12 @@ class Ordered:
     a value at one level and none at another, and intervals of any level must belong to the rows of the answer. Which
     rows a limit keeps depends on the noise: the intervals of the rows that are left hold each with the level stated
     before that choice, all of them after it where they were asked for together.
-
-    Parameters
-    ----------
-    finisher : Finisher
-        What makes the rows, in their natural order.
-    order : tuple of Order
-        Keys, the most important first.
-    limit : int or None
-        Most rows kept.
-    offset : int
-        Rows left out before these.
     """
 
-    finisher: Finisher
-    order: tuple[Order, ...] = ()
-    limit: int | None = None
-    offset: int = 0
+    finisher: Finisher  # What makes the rows, in their natural order
+    order: tuple[Order, ...] = ()  # Keys, the most important first
+    limit: int | None = None  # Most rows kept
+    offset: int = 0  # Rows left out before these
 
     @property
     def shape(self) -> Shape:

@@ -80,19 +80,13 @@ class Total:
 
 @dataclass(frozen=True)
 class EndsMean:
-    """A mean from the sums of what lies above its least and below its largest value: the module's theorem.
-
-    Parameters
-    ----------
-    low, high : float
-        The public range, ``low < high``.
-    above, below : Coordinate
-        ``sum (e - low)`` and ``sum (high - e)``, of one scale.
-    """
+    """A mean from the sums of what lies above its least and below its largest value: the module's theorem."""
 
     name: str
+    # low, high: The public range, `low < high`.
     low: float
     high: float
+    # above, below: `sum (e - low)` and `sum (high - e)`, of one scale.
     above: Coordinate
     below: Coordinate
     is_noisy = True

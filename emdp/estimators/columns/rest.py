@@ -18,17 +18,12 @@ class Rest:
 
     Its interval is that of the other share, turned round: exact, never cut.
 
-    Parameters
-    ----------
-    share : Coordinate
-        What is taken from 1.
-
     >>> Rest("elsewhere", Coordinate(0)).exact((Fraction(3, 4),), 1, 0)
     [Fraction(1, 4)]
     """
 
     name: str
-    share: Coordinate
+    share: Coordinate  # What is taken from 1
     is_linear = True
     dtype = pl.Float64
 

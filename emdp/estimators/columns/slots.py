@@ -47,18 +47,13 @@ def slot_notes(slots: int, *, has_totals: bool, has_means: bool) -> list[str]:
 class OverSlots:
     """A column of means over slots, times the slots of each group of users.
 
-    Parameters
-    ----------
-    slots : tuple of int
-        Slots of all users of each group, ``n M``.
-
     >>> from emdp.estimators.columns.values import Known
     >>> OverSlots(Known("n", (Fraction(1, 4),)), (80,)).exact((), 1, 0)
     [Fraction(20, 1)]
     """
 
     mean: OutputColumn
-    slots: tuple[int, ...]
+    slots: tuple[int, ...]  # Slots of all users of each group, `n M`
     dtype = pl.Float64
 
     @property

@@ -145,13 +145,9 @@ class Measured(_OfCapped):
     capped one plus a number in ``[c min(low, 0), c max(high, 0)]``. With an interval ``[l, h]`` of the capped total the
     true one is in ``[l + c min(low, 0), h + c max(high, 0)]``. ``c`` is an estimate, and twice it is taken here: that
     end's coverage is measured, not proven; an end that the values cannot move has the coverage of the noise.
-
-    Parameters
-    ----------
-    below, above : float
-        How much farther the ends lie, at least 0.
     """
 
+    # below, above: How much farther the ends lie, at least 0.
     below: float
     above: float
 

@@ -54,22 +54,12 @@ NO_END = math.nan
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Released coordinates of one group of users, with their noise.
+    """Released coordinates of one group of users, with their noise."""
 
-    Parameters
-    ----------
-    values : tuple of Fraction
-        Released coordinates, in the statistic's own units.
-    cells : int
-        Coordinates of each value of the aggregation.
-    simultaneous : bool
-        Whether half-widths are such that all coordinates hold at once.
-    """
-
-    values: tuple[Fraction, ...]
-    cells: int
+    values: tuple[Fraction, ...]  # Released coordinates, in the statistic's own units
+    cells: int  # Coordinates of each value of the aggregation
     mechanism: AdditiveMechanism
-    simultaneous: bool = False
+    simultaneous: bool = False  # Whether half-widths are such that all coordinates hold at once
     widths: dict[float, float] = field(default_factory=dict, repr=False)
 
     def half_width(self, level: float) -> float:
@@ -82,21 +72,11 @@ class Draw:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Number of a column for each cell: a coordinate of one value of the aggregation, or a public number.
+    """Number of a column for each cell: a coordinate of one value of the aggregation, or a public number."""
 
-    Parameters
-    ----------
-    index : int or None
-        Number of the value; None where it is the same on every table.
-    scale : float
-        What the value was multiplied by before noise.
-    known : tuple of Fraction
-        Without an index, the number in each cell.
-    """
-
-    index: int | None
-    scale: float = 1.0
-    known: tuple[Fraction, ...] = ()
+    index: int | None  # Number of the value; None where it is the same on every table
+    scale: float = 1.0  # What the value was multiplied by before noise
+    known: tuple[Fraction, ...] = ()  # Without an index, the number in each cell
 
     def numbers(self, values: Sequence[Fraction], cells: int) -> Sequence[Fraction]:
         """Return the number in each cell."""

@@ -57,20 +57,14 @@ DRAWN = (
 class Rescaling:
     """Affine maps of features and target to [-1, 1], and of weights back into the units of the columns.
 
-    Parameters
-    ----------
-    middles, halves : tuple of float
-        Middle and half of the range of each feature.
-    target : (float, float)
-        The same of the target; ``(0, 1)`` where it is left as it is.
-
     >>> Rescaling((5.0,), (5.0,), (0.0, 2.0)).coefficients((0.5, 1.0))
     (-1.0, 0.4)
     """
 
+    # middles, halves: Middle and half of the range of each feature.
     middles: tuple[float, ...]
     halves: tuple[float, ...]
-    target: tuple[float, float]
+    target: tuple[float, float]  # The same of the target; `(0, 1)` where it is left as it is
 
     def coefficients(self, weights: Sequence[float]) -> tuple[float, ...]:
         """Return the intercept and each feature's coefficient, in the units of the expressions."""

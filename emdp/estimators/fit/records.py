@@ -21,22 +21,12 @@ ABSENT = 2.0
 
 @dataclass(frozen=True, eq=False)
 class KeptRecords:
-    """Rescales users' records, and keeps some of those who have many; public facts alone.
-
-    Parameters
-    ----------
-    space : Space
-        Of the items.
-    scales : tuple of (float, float)
-        Middle and half of the range of each feature, and of the target.
-    cap : int
-        Most records of a user that are kept.
-    """
+    """Rescales users' records, and keeps some of those who have many; public facts alone."""
 
     query: LinearFit
-    space: Space
-    scales: tuple[tuple[float, float], ...]
-    cap: int
+    space: Space  # Of the items
+    scales: tuple[tuple[float, float], ...]  # Middle and half of the range of each feature, and of the target
+    cap: int  # Most records of a user that are kept
 
     @property
     def width(self) -> int:
@@ -75,21 +65,11 @@ class KeptRecords:
 
 @dataclass(frozen=True, eq=False)
 class GradientValues:
-    """Users' mean clipped gradients at some weights; see :class:`emdp.estimators.crowds.UserValues`.
+    """Users' mean clipped gradients at some weights; see :class:`emdp.estimators.crowds.UserValues`."""
 
-    Parameters
-    ----------
-    setting : DescentSetting
-        Loss, clip and fixed point.
-    weights : tuple of float
-        Where gradients are taken.
-    neutral : tuple of float
-        Numbers of the only record of a user without records.
-    """
-
-    setting: DescentSetting
-    weights: tuple[float, ...]
-    neutral: tuple[float, ...]
+    setting: DescentSetting  # Loss, clip and fixed point
+    weights: tuple[float, ...]  # Where gradients are taken
+    neutral: tuple[float, ...]  # Numbers of the only record of a user without records
 
     def of_block(self, block: PointBlock, asked: Integers | None) -> Integers:
         if block.offsets is None:

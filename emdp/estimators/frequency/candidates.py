@@ -45,26 +45,14 @@ MOST_SET_WORK = 2**33
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A priced method of frequencies on one space.
-
-    Parameters
-    ----------
-    model : ErrorModel
-        Its errors where all items are alike.
-    at : callable
-        Its errors at given shares of the items.
-    accounted : str
-        How it was priced, in a few words.
-    releaser : Releaser or None
-        What draws; None where there is a plan.
-    """
+    """A priced method of frequencies on one space."""
 
     method: str
     event: Event
-    model: ErrorModel
-    at: Callable[[Floats], ErrorModel]
-    accounted: str
-    releaser: HistogramRelease | OracleRelease | None = None
+    model: ErrorModel  # Its errors where all items are alike
+    at: Callable[[Floats], ErrorModel]  # Its errors at given shares of the items
+    accounted: str  # How it was priced, in a few words
+    releaser: HistogramRelease | OracleRelease | None = None  # What draws; None where there is a plan
     plan: Plan | MessagePlan | None = None
 
 

@@ -43,16 +43,10 @@ AS_NEAR = 1.0 + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class EdgeNoise:
-    """Noise on edges for each of some groups of users, or why there is none.
-
-    Parameters
-    ----------
-    error : float
-        Root of the mean over the cells of the squared error, in the smallest group.
-    """
+    """Noise on edges for each of some groups of users, or why there is none."""
 
     noise: GroupNoise | None
-    error: float = 0.0
+    error: float = 0.0  # Root of the mean over the cells of the squared error, in the smallest group
     refusal: str = ""
 
     def required(self) -> GroupNoise:

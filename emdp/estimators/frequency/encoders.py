@@ -31,17 +31,12 @@ class AverageEncoder:
     """Adds up the users' normalised histograms, each share rounded to a multiple of ``2**-bits``; it draws nothing.
 
     Its output is private still: noise is added where all sums are together.
-
-    Parameters
-    ----------
-    bits : int
-        Bits below 1 of a user's share; the sums over all users stay below ``2**62``.
     """
 
     keys: ClassVar[tuple[str, ...]] = ("code",)
 
     items: int
-    bits: int
+    bits: int  # Bits below 1 of a user's share; the sums over all users stay below `2**62`
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -64,21 +59,15 @@ class OracleEncoder:
 
     Every oracle's message is that of one uniform record of its user, and tallies of different users add up. So their
     sum has one law, whether messages are drawn on a worker or where the chosen records are put together.
-
-    Parameters
-    ----------
-    keep_exact : bool
-        Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
-    messages : int
-        How many messages each user sends, each of a record drawn afresh.
     """
 
     keys: ClassVar[tuple[str, ...]] = ("what", "place")
     """Kind of the row, and its item or place."""
 
     oracle: FrequencyOracle
+    # Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
     keep_exact: bool = False
-    messages: int = 1
+    messages: int = 1  # How many messages each user sends, each of a record drawn afresh
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:

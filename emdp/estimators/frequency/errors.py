@@ -50,23 +50,14 @@ POINTS = 4000
 
 @dataclass(frozen=True)
 class ExpectedErrors:
-    """Expected errors of raw estimates.
+    """Expected errors of raw estimates."""
 
-    Parameters
-    ----------
-    l2_squared, l1, l_inf : float
-        Of the squared 2-norm, the 1-norm and the largest absolute error.
-    d_em : float
-        Of the Kantorovich-Rubinstein norm; an upper bound where ``is_bound``.
-    is_bound : bool
-        Whether ``d_em`` is an upper bound, on grids and other spaces, and not the value.
-    """
-
+    # l2_squared, l1, l_inf: Of the squared 2-norm, the 1-norm and the largest absolute error.
     l2_squared: float
     l1: float
     l_inf: float
-    d_em: float
-    is_bound: bool
+    d_em: float  # Of the Kantorovich-Rubinstein norm; an upper bound where `is_bound`
+    is_bound: bool  # Whether `d_em` is an upper bound, on grids and other spaces, and not the value
 
 
 def expected_errors(model: ErrorModel, geometry: Geometry) -> ExpectedErrors:

@@ -20,32 +20,19 @@ __all__ = ["Geometry", "geometry_of_items", "smoothing_bias"]
 class Geometry:
     """Cells and their distances, in units of ``d_X``.
 
-    Parameters
-    ----------
-    kind : {"line", "discrete", "clusters", "grid", "other"}
-        Which of the closed forms applies; ``"other"`` has none.
-    positions : numpy.ndarray, optional
-        On a line: where each cell is.
-    clusters : numpy.ndarray of int64, optional
-        Among clusters: that of each cell, whole numbers from 0.
-    within : float
-        Among clusters: distance inside one.
-    shape : tuple of int
-        Of a grid: cells along each axis, the last one running fastest.
-    steps : tuple of float or numpy.ndarray
-        Of a grid: at least the distance of neighbours along each axis; an array broadcasts against the differences
-        along that axis.
-
     >>> Geometry.of(Grid(Geo("lat", "lon", box=(40.5, -74.2, 40.9, -73.7), unit="km"), (3, 4))).kind
     'grid'
     """
 
+    # Which of the closed forms applies; `"other"` has none.
     kind: Literal["line", "discrete", "clusters", "grid", "other"]
     size: int
-    positions: Floats | None = None
-    clusters: Integers | None = None
-    within: float = 1.0
-    shape: tuple[int, ...] = ()
+    positions: Floats | None = None  # On a line: where each cell is
+    clusters: Integers | None = None  # Among clusters: that of each cell, whole numbers from 0
+    within: float = 1.0  # Among clusters: distance inside one
+    shape: tuple[int, ...] = ()  # Of a grid: cells along each axis, the last one running fastest
+    # Of a grid: at least the distance of neighbours along each axis; an array broadcasts against the differences along
+    # that axis.
     steps: tuple[float | Floats, ...] = ()
 
     @classmethod

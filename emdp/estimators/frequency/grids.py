@@ -42,25 +42,13 @@ WRITTEN_OUT = 10**15
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of one part.
+    """Cells of one part."""
 
-    Parameters
-    ----------
-    axes : tuple of Axis
-        The last one runs fastest.
-    columns : tuple of str
-        One an axis: where a cell's centre, or its value, is shown.
-    notes : tuple of str
-        What smoothing does to a record.
-    is_map : bool
-        Whether the columns are a latitude and a longitude.
-    """
-
-    axes: tuple[Axis, ...]
-    columns: tuple[str, ...]
+    axes: tuple[Axis, ...]  # The last one runs fastest
+    columns: tuple[str, ...]  # One an axis: where a cell's centre, or its value, is shown
     text: str
-    notes: tuple[str, ...] = ()
-    is_map: bool = False
+    notes: tuple[str, ...] = ()  # What smoothing does to a record
+    is_map: bool = False  # Whether the columns are a latitude and a longitude
 
     @property
     def size(self) -> int:

@@ -42,35 +42,20 @@ __all__ = ["FrequentItems", "items_above", "top_items", "top_of_tally"]
 
 @dataclass(frozen=True, eq=False)
 class FrequentItems:
-    """Items that are frequent, and what holds of the list but for a probability.
+    """Items that are frequent, and what holds of the list but for a probability."""
 
-    Parameters
-    ----------
-    codes : numpy.ndarray of int64
-        Items, largest estimate first.
-    estimates : numpy.ndarray
-        Their estimated frequencies.
-    low, high : numpy.ndarray
-        Ends of their intervals, of which all items' hold at once.
-    complete_above : float
-        Every item of a frequency above it is listed (for :func:`items_above` also one of exactly that frequency).
-    none_below : float
-        No listed item has a frequency below it; for an empty list the threshold.
-    is_certain : numpy.ndarray of bool
-        Of the top: whether the item surely is one of the truly most frequent ones. Of a threshold: whether its
-        frequency surely is at least that.
-    failure : float
-        The probability with which any of this fails, at most.
-    """
-
-    codes: Integers
-    estimates: Floats
+    codes: Integers  # Items, largest estimate first
+    estimates: Floats  # Their estimated frequencies
+    # low, high: Ends of their intervals, of which all items' hold at once.
     low: Floats
     high: Floats
+    # Every item of a frequency above it is listed (for `items_above` also one of exactly that frequency).
     complete_above: float
-    none_below: float
+    none_below: float  # No listed item has a frequency below it; for an empty list the threshold
+    # Of the top: whether the item surely is one of the truly most frequent ones. Of a threshold: whether its frequency
+    # surely is at least that.
     is_certain: npt.NDArray[np.bool_]
-    failure: float
+    failure: float  # The probability with which any of this fails, at most
 
 
 def items_above(

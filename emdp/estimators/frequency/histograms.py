@@ -53,27 +53,16 @@ def share_bits(users: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class HistogramRelease(WrappedRelease):
-    """Noise on the average of the users' normalised histograms.
-
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism
-        Laplace or Gaussian noise of ``items`` coordinates.
-    neutral : int
-        Code of the item of a user without records.
-    bits : int
-        Bits below 1 that a user's share keeps: :func:`share_bits` of the number of users.
-    keeps_steps : bool
-        Whether the released shares stand a second time behind them, as whole steps of the grid: weaker tiers are made
-        of these, since doubles may not hold all of their digits.
-    """
+    """Noise on the average of the users' normalised histograms."""
 
     epsilon0: ClassVar[None] = None
     """Epsilon of one message: None, since nobody sends one."""
 
-    mechanism: AdditiveMechanism
-    neutral: int
-    bits: int
+    mechanism: AdditiveMechanism  # Laplace or Gaussian noise of `items` coordinates
+    neutral: int  # Code of the item of a user without records
+    bits: int  # Bits below 1 that a user's share keeps: `share_bits` of the number of users
+    # Whether the released shares stand a second time behind them, as whole steps of the grid: weaker tiers are made of
+    # these, since doubles may not hold all of their digits.
     keeps_steps: bool = False
 
     @property
@@ -123,25 +112,15 @@ class HistogramRelease(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class OracleRelease(MessageRelease):
-    """Release of shares by an oracle: one message of every user, and what all of them together estimate.
-
-    Parameters
-    ----------
-    neutral : int
-        Code of the item of a user without records.
-    accounted : str
-        Which theorem gives the guarantee, where messages are shuffled; empty in the local model.
-    messages : int
-        How many messages each user sends, each mixed by itself: the oracle is one of as many users as there are
-        messages.
-    """
+    """Release of shares by an oracle: one message of every user, and what all of them together estimate."""
 
     slack_epsilon: ClassVar[float] = 0.0
     """Cost of rounding: 0, since messages are drawn from integer probabilities."""
 
     oracle: FrequencyOracle
-    neutral: int
-    accounted: str = ""
+    neutral: int  # Code of the item of a user without records
+    accounted: str = ""  # Which theorem gives the guarantee, where messages are shuffled; empty in the local model
+    # How many messages each user sends, each mixed by itself: the oracle is one of as many users as there are messages.
     messages: int = 1
 
     @property

@@ -47,23 +47,14 @@ SINGLE_ENTRIES, FEWEST_SINGLE, MOST_SINGLE = 20_000, 4, 400
 
 @dataclass(frozen=True)
 class PlannedErrors:
-    """Mean errors at one prior.
+    """Mean errors at one prior."""
 
-    Parameters
-    ----------
-    l2_squared, l1, l_inf : float
-        Of the squared 2-norm, the 1-norm and the largest absolute error.
-    d_em : float
-        Of the Kantorovich-Rubinstein norm.
-    draws : int
-        Over how many fixed draws.
-    """
-
+    # l2_squared, l1, l_inf: Of the squared 2-norm, the 1-norm and the largest absolute error.
     l2_squared: float
     l1: float
     l_inf: float
-    d_em: float
-    draws: int
+    d_em: float  # Of the Kantorovich-Rubinstein norm
+    draws: int  # Over how many fixed draws
 
 
 def planned_errors(

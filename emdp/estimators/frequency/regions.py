@@ -137,28 +137,15 @@ def noise_radius(mechanism: AdditiveMechanism, level: float, norm: Norm, geometr
 
 @dataclass(frozen=True)
 class MessageErrors:
-    """Public bounds on the error of a mean of independent vectors, one a message.
+    """Public bounds on the error of a mean of independent vectors, one a message."""
 
-    Parameters
-    ----------
-    size : int
-        ``k``, how many items are estimated.
-    messages : int
-        ``n``.
-    variance : float
-        ``V``: the largest sum of the variances of a vector's entries.
-    change_2, change_1 : float
-        How far two vectors are apart at most, in the 2-norm and in the 1-norm.
-    largest : callable
-        From a level to a bound of the largest error that has this probability.
-    """
-
-    size: int
-    messages: int
-    variance: float
+    size: int  # `k`, how many items are estimated
+    messages: int  # `n`
+    variance: float  # `V`: the largest sum of the variances of a vector's entries
+    # change_2, change_1: How far two vectors are apart at most, in the 2-norm and in the 1-norm.
     change_2: float
     change_1: float
-    largest: Callable[[float], float]
+    largest: Callable[[float], float]  # From a level to a bound of the largest error that has this probability
 
 
 def message_radius(errors: MessageErrors, level: float, norm: Norm) -> float:

@@ -46,25 +46,13 @@ NEAR = "adjusted shares are a distribution near the estimates in the unit of d_e
 
 @dataclass(frozen=True, eq=False)
 class ShareRows:
-    """Rows of frequencies: one an item, with its estimated share and the ends of its interval.
+    """Rows of frequencies: one an item, with its estimated share and the ends of its interval."""
 
-    Parameters
-    ----------
-    space : Space
-        A finite item space.
-    intervals : callable
-        See ``Intervals``.
-    adjust : {"none", "simplex", "d_em"}
-        Which distribution stands in ``<name>_adjusted``.
-    radius : callable or None
-        See ``Radius``.
-    """
-
-    space: Space
+    space: Space  # A finite item space
     name: str
-    intervals: Intervals
-    adjust: Adjustment = "none"
-    radius: Radius | None = None
+    intervals: Intervals  # See `Intervals`
+    adjust: Adjustment = "none"  # Which distribution stands in `<name>_adjusted`
+    radius: Radius | None = None  # See `Radius`
 
     @cached_property
     def items(self) -> pl.DataFrame:
@@ -105,23 +93,13 @@ class ShareRows:
 
 @dataclass(frozen=True, eq=False)
 class PooledRows:
-    """The rows of an item-wise release, in the local model with the outputs of all users added up.
-
-    Parameters
-    ----------
-    adjust : {"none", "simplex", "d_em"}
-        Which distribution stands in ``<name>_adjusted``.
-    is_local : bool
-        Whether what is released is a frame of outputs by user.
-    shows_counts : bool
-        Whether the rows say how many outputs there were of each item, too.
-    """
+    """The rows of an item-wise release, in the local model with the outputs of all users added up."""
 
     rows: CountRows
     name: str
-    adjust: Adjustment
-    is_local: bool
-    shows_counts: bool = True
+    adjust: Adjustment  # Which distribution stands in `<name>_adjusted`
+    is_local: bool  # Whether what is released is a frame of outputs by user
+    shows_counts: bool = True  # Whether the rows say how many outputs there were of each item, too
 
     @property
     def shape(self) -> Shape:

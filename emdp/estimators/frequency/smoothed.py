@@ -77,23 +77,14 @@ SUMMED = "frequencies are unbiased and not adjusted: noise may take some below 0
 
 @dataclass(frozen=True, eq=False)
 class FrequencyRows:
-    """Rows of smoothed frequencies: one for each group of users and each cell, the cells running faster.
-
-    Parameters
-    ----------
-    mechanisms : tuple of AdditiveMechanism
-        The noise of each group.
-    geometry : Geometry or None
-        The cells, where they are the whole space: for regions in the unit of ``d_em``.
-    has_absent : bool
-        Whether a last row of each group is the share that is elsewhere, with no cell; a column ``elsewhere`` says so.
-    """
+    """Rows of smoothed frequencies: one for each group of users and each cell, the cells running faster."""
 
     name: str
     cells: Cells
     keys: GroupKeys
-    mechanisms: tuple[AdditiveMechanism, ...]
-    geometry: Geometry | None = None
+    mechanisms: tuple[AdditiveMechanism, ...]  # The noise of each group
+    geometry: Geometry | None = None  # The cells, where they are the whole space: for regions in the unit of `d_em`
+    # Whether a last row of each group is the share that is elsewhere, with no cell; a column `elsewhere` says so.
     has_absent: bool = False
 
     @property

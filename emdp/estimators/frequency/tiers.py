@@ -28,14 +28,9 @@ MOST_ITEMS = 2**18
 
 @dataclass(frozen=True, eq=False)
 class HistogramTiers(MessagePlan):
-    """The plan of tier 1, with those of the weaker tiers.
+    """The plan of tier 1, with those of the weaker tiers."""
 
-    Parameters
-    ----------
-    weaker : tuple of MessagePlan
-        Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
-    """
-
+    # Tier 2 and on: public facts and rows of each, with its guarantee. None of them is charged or released by itself.
     weaker: tuple[MessagePlan, ...] = ()
     noise: TieredNoise | None = None
 

@@ -33,16 +33,12 @@ class SampleEncoder:
 
     Its output is private still: the counts go through the randomizer where all of them are together, since one draw
     for all records of an item is cheaper than one for each.
-
-    Parameters
-    ----------
-    keep_exact : bool
-        Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
     """
 
     keys: ClassVar[tuple[str, ...]] = ("code",)
 
     size: int
+    # Whether the sum of users' shares of each item is kept, for the exact statistic under the test switch.
     keep_exact: bool = False
 
     @property
@@ -64,20 +60,14 @@ class SampleEncoder:
 
 @dataclass(frozen=True, eq=False)
 class HistogramEncoder:
-    """Randomizes the records of every user, or sampled ones, and counts the outputs of each user.
-
-    Parameters
-    ----------
-    is_sampled : bool
-        Whether they are drawn with replacement; otherwise every user has exactly so many.
-    """
+    """Randomizes the records of every user, or sampled ones, and counts the outputs of each user."""
 
     keys: ClassVar[tuple[str, ...]] = ()
     """Columns to count by: none, since a user's outputs all come out of one block, counted."""
 
     randomizer: FiniteRandomizer
     size: int
-    is_sampled: bool
+    is_sampled: bool  # Whether they are drawn with replacement; otherwise every user has exactly so many
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -107,23 +97,15 @@ class HistogramEncoder:
 
 @dataclass(frozen=True, eq=False)
 class PointEncoder:
-    """Moves every record by planar Laplace noise, or sampled ones.
-
-    Parameters
-    ----------
-    is_sampled : bool
-        Whether they are drawn with replacement; otherwise every user has exactly so many.
-    is_local : bool
-        Whether each output keeps its user's number.
-    """
+    """Moves every record by planar Laplace noise, or sampled ones."""
 
     keys: ClassVar[tuple[str, ...]] = ()
     """Columns to count by: none, since every output counts."""
 
     randomizer: PlanarLaplace
     size: int
-    is_sampled: bool
-    is_local: bool
+    is_sampled: bool  # Whether they are drawn with replacement; otherwise every user has exactly so many
+    is_local: bool  # Whether each output keeps its user's number
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:

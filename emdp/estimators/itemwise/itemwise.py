@@ -54,25 +54,13 @@ ASSUMED_SIZE = "every user has exactly {size} records, as declared (checked befo
 
 @dataclass(frozen=True)
 class Strength:
-    """A randomizer with the promise that it gives.
+    """A randomizer with the promise that it gives."""
 
-    Parameters
-    ----------
-    randomizer : Randomizer
-        Of known strength.
-    bounds : tuple of ShuffleBound
-        What every accountant says, best first.
-    bounded : EmdDP
-        What holds between bags of one size.
-    reduction : Reduction or None
-        How sampling made sizes equal.
-    """
-
-    randomizer: Randomizer
-    bounds: tuple[ShuffleBound, ...]
-    bounded: EmdDP
+    randomizer: Randomizer  # Of known strength
+    bounds: tuple[ShuffleBound, ...]  # What every accountant says, best first
+    bounded: EmdDP  # What holds between bags of one size
     guarantee: Guarantee
-    reduction: Reduction | None = None
+    reduction: Reduction | None = None  # How sampling made sizes equal
 
 
 def plan_itemwise(query: Itemwise, *, space: Space, users: int, records: int | None) -> MessagePlan:

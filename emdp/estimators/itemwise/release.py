@@ -38,28 +38,14 @@ OTHER_TOTAL = "the records are not as many as was declared and checked; please r
 
 @dataclass(frozen=True, eq=False)
 class ItemwiseRelease(MessageRelease):
-    """Draws the outputs of every record, or of the sampled ones.
-
-    Parameters
-    ----------
-    size : int
-        Public number of items of every user: declared, or sampled.
-    is_sampled : bool
-        Whether ``size`` records are drawn from each user, with replacement.
-    is_local : bool
-        Whether each user's outputs stay apart.
-    accounted : str
-        Which theorem gives alpha, in one line.
-    slack_epsilon : float
-        What rounding of the items costs, additively.
-    """
+    """Draws the outputs of every record, or of the sampled ones."""
 
     randomizer: Randomizer
-    size: int
-    is_sampled: bool
-    is_local: bool
-    accounted: str
-    slack_epsilon: float = 0.0
+    size: int  # Public number of items of every user: declared, or sampled
+    is_sampled: bool  # Whether `size` records are drawn from each user, with replacement
+    is_local: bool  # Whether each user's outputs stay apart
+    accounted: str  # Which theorem gives alpha, in one line
+    slack_epsilon: float = 0.0  # What rounding of the items costs, additively
 
     @property
     def theorem(self) -> str:

@@ -77,18 +77,12 @@ def item_rows(
 
 @dataclass(frozen=True, eq=False)
 class CountRows:
-    """Rows of outputs: what each is, how many there are and, where outputs are items, the estimated share.
-
-    Parameters
-    ----------
-    is_sampled : bool
-        Whether records were sampled.
-    """
+    """Rows of outputs: what each is, how many there are and, where outputs are items, the estimated share."""
 
     randomizer: FiniteRandomizer
     name: str
     total: int
-    is_sampled: bool
+    is_sampled: bool  # Whether records were sampled
 
     @cached_property
     def outputs(self) -> pl.DataFrame:
@@ -182,17 +176,11 @@ class CountRows:
 
 @dataclass(frozen=True, eq=False)
 class FrameRows:
-    """Rows as they were drawn: outputs by user with their counts, or points.
-
-    Parameters
-    ----------
-    outputs : polars.DataFrame or None
-        What each output of a finite randomizer is; None for points.
-    """
+    """Rows as they were drawn: outputs by user with their counts, or points."""
 
     planned: ClassVar[tuple[PlannedColumn, ...]] = ()
 
-    outputs: pl.DataFrame | None
+    outputs: pl.DataFrame | None  # What each output of a finite randomizer is; None for points
     space: Space
 
     @property

@@ -43,37 +43,18 @@ ONE = Constant(1.0)
 
 @dataclass(frozen=True)
 class Needed:
-    """Values that one item is made of.
-
-    Parameters
-    ----------
-    values : tuple of int
-        Numbers of its values: one, or those of ``e - m`` and ``(e - m)^2``; none for a number of users.
-    centres : tuple of Fraction
-        What is added to each value's mean.
-    denominator : int or None
-        Number of the value that they are divided by.
-    half : float
-        Half of the range of ``e``, rounded up; 0 for items that are no mean of an expression.
-    ranges : tuple of (float, float)
-        Public range of each mean, centre included.
-    weights : tuple of (int, float)
-        How much the noise of each value moves the item.
-    lipschitz : float or None
-        Constant of ``e``; None where the item's function is the value itself.
-    slots : int
-        Slots of one user where the item is a total over all of them; 0 where it is a mean.
-    """
+    """Values that one item is made of."""
 
     item: Item
+    # Numbers of its values: one, or those of `e - m` and `(e - m)^2`; none for a number of users.
     values: tuple[int, ...] = ()
-    centres: tuple[Fraction, ...] = ()
-    denominator: int | None = None
-    half: float = 0.0
-    ranges: tuple[tuple[float, float], ...] = ()
-    weights: tuple[tuple[int, float], ...] = ()
-    lipschitz: float | None = None
-    slots: int = 0
+    centres: tuple[Fraction, ...] = ()  # What is added to each value's mean
+    denominator: int | None = None  # Number of the value that they are divided by
+    half: float = 0.0  # Half of the range of `e`, rounded up; 0 for items that are no mean of an expression
+    ranges: tuple[tuple[float, float], ...] = ()  # Public range of each mean, centre included
+    weights: tuple[tuple[int, float], ...] = ()  # How much the noise of each value moves the item
+    lipschitz: float | None = None  # Constant of `e`; None where the item's function is the value itself
+    slots: int = 0  # Slots of one user where the item is a total over all of them; 0 where it is a mean
 
     def over_slots(self, column: OutputColumn, sizes: Sequence[int]) -> OutputColumn:
         """Return a column of means over slots times the slots of each group of users."""
@@ -91,22 +72,12 @@ class Needed:
 
 @dataclass
 class ValueList:
-    """Expressions in order of first use, each once.
+    """Expressions in order of first use, each once."""
 
-    Parameters
-    ----------
-    factor : Expression or None
-        What a filter multiplies every value by.
-    unfiltered : list of Expression
-        The values without it, in the same order.
-    places : dict
-        Number of each unfiltered value.
-    """
-
-    factor: Expression | None
-    unfiltered: list[Expression] = field(default_factory=list)
+    factor: Expression | None  # What a filter multiplies every value by
+    unfiltered: list[Expression] = field(default_factory=list)  # The values without it, in the same order
     expressions: list[Expression] = field(default_factory=list)
-    places: dict[Expression, int] = field(default_factory=dict)
+    places: dict[Expression, int] = field(default_factory=dict)  # Number of each unfiltered value
 
     def place(self, expression: Expression) -> int:
         """Return the number of a value, given without the filter; a new one if it was not there."""
@@ -303,26 +274,16 @@ def _typical_moments(need: Needed) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class KindRule:
-    """Rule of a kind of item: its values, its column, and the means that a preview assumes.
+    """Rule of a kind of item: its values, its column, and the means that a preview assumes."""
 
-    Parameters
-    ----------
-    needed : callable
-        Puts the item's values on the list, and returns what it is made of.
-    column : callable
-        The column of the item's means, whose docstring has the proof of its coverage. Not asked where none is needed.
-    typical : callable
-        The means that a preview assumes, in order; those that it does not name are 0.
-    ends : callable
-        The public range of the answer.
-    steepness : callable
-        What the error is divided by besides: one over the slope of the answer in what is linear in the noise.
-    """
-
+    # Puts the item's values on the list, and returns what it is made of.
     needed: Callable[[Item, Select, Space, ValueList], Needed]
+    # The column of the item's means, whose docstring has the proof of its coverage. Not asked where none is needed.
     column: Callable[[Needed, Sequence[Mean]], OutputColumn] = first_mean
+    # The means that a preview assumes, in order; those that it does not name are 0.
     typical: Callable[[Needed], tuple[float, ...]] = lambda need: ()
-    ends: Callable[[Needed], tuple[float, float]] = lambda need: need.ranges[-1]
+    ends: Callable[[Needed], tuple[float, float]] = lambda need: need.ranges[-1]  # The public range of the answer
+    # What the error is divided by besides: one over the slope of the answer in what is linear in the noise.
     steepness: Callable[[Needed], float] = lambda need: 1.0
     note: str = ""
 

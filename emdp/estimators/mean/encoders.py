@@ -24,24 +24,15 @@ LOW_BITS = 32
 
 @dataclass(frozen=True, eq=False)
 class MeanEncoder:
-    """Draws every user's message from the own mean, and adds the messages up.
-
-    Parameters
-    ----------
-    mechanism : LocalNoise or LocalOneBit
-        The randomizer. Where it asks a user for one coordinate alone, this is dealt out among all users before.
-    exponents : tuple of int
-        Fixed-point exponent of each expression's mean.
-    keep_exact : bool
-        Whether the exact means are added up as well, for the test switch.
-    """
+    """Draws every user's message from the own mean, and adds the messages up."""
 
     keys: ClassVar[tuple[str, ...]] = ("what", "place")
     """Kind of the sum, and number of the coordinate."""
 
+    # The randomizer. Where it asks a user for one coordinate alone, this is dealt out among all users before.
     mechanism: LocalNoise | LocalOneBit
-    exponents: tuple[int, ...]
-    keep_exact: bool = False
+    exponents: tuple[int, ...]  # Fixed-point exponent of each expression's mean
+    keep_exact: bool = False  # Whether the exact means are added up as well, for the test switch
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:

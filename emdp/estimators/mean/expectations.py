@@ -35,18 +35,11 @@ class Outlook:
 
     The share of a condition is taken to be the same in all groups of records. A larger share has errors smaller in
     proportion. The module says what is assumed of the means.
-
-    Parameters
-    ----------
-    places : mapping of int to int
-        For each value that has noise its number among these.
-    known : mapping of int to float
-        For each value that has none its number in the first cell.
     """
 
     noise: JointNoise
-    places: Mapping[int, int]
-    known: Mapping[int, float]
+    places: Mapping[int, int]  # For each value that has noise its number among these
+    known: Mapping[int, float]  # For each value that has none its number in the first cell
     assumed: Assumed
 
     def column(

@@ -68,22 +68,14 @@ EVERY_USER = "every user counts once; a fact is true where some record of the us
 
 @dataclass(frozen=True, eq=False)
 class FactEncoder:
-    """Draws the messages of a block's users from their facts, and adds them up.
-
-    Parameters
-    ----------
-    exponents : tuple of int
-        Fixed-point exponent of each condition's mean.
-    keep_exact : bool
-        Whether the facts are added up as well, for the test switch.
-    """
+    """Draws the messages of a block's users from their facts, and adds them up."""
 
     keys: ClassVar[tuple[str, ...]] = ("what", "place")
     """Kind of the sum, and number of the fact."""
 
     law: VectorBits
-    exponents: tuple[int, ...]
-    keep_exact: bool = False
+    exponents: tuple[int, ...]  # Fixed-point exponent of each condition's mean
+    keep_exact: bool = False  # Whether the facts are added up as well, for the test switch
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:

@@ -48,27 +48,15 @@ class Sensitivity:
     the vectors ``(v_i(x))`` that add up to at most 1, so it is a capped total with ``cap = 1`` and ``chosen = c``. The
     bound of that does not add what numerators and denominator change by: of ``c (s (e - m), t)``, ``|e - m| <= h``, it
     is ``max(2 s h, s h + t)``, so that ``t = s h`` costs nothing. The smaller of the two bounds holds.
-
-    Parameters
-    ----------
-    analyses : tuple of Analysis
-        What is known of each value.
-    changes : tuple of float
-        For each value alone the bound in the 1-norm, over all cells.
-    price : Price
-        What the changes are of: a unit of ``d_em``, or a replaced user.
-    noise : {"auto", "laplace", "gaussian", "k_norm"}
-        Law of the noise, if one was asked for.
-    filtered : Aggregation or None
-        Under ``epsilon``, the values without their common filter, which is then ``chosen``, with a cap of 1.
     """
 
     aggregation: Aggregation
-    analyses: tuple[Analysis, ...]
-    changes: tuple[float, ...]
+    analyses: tuple[Analysis, ...]  # What is known of each value
+    changes: tuple[float, ...]  # For each value alone the bound in the 1-norm, over all cells
     space: Space
-    price: Price
-    noise: VectorNoise = "auto"
+    price: Price  # What the changes are of: a unit of `d_em`, or a replaced user
+    noise: VectorNoise = "auto"  # Law of the noise, if one was asked for
+    # Under `epsilon`, the values without their common filter, which is then `chosen`, with a cap of 1.
     filtered: Aggregation | None = None
     known: dict[tuple[float, ...], tuple[float, float]] = field(default_factory=dict, repr=False)
 
@@ -128,15 +116,9 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class JointNoise:
-    """The noise of a statement.
+    """The noise of a statement."""
 
-    Parameters
-    ----------
-    scales : tuple of float
-        One a value: what its coordinates are multiplied by before noise.
-    """
-
-    scales: tuple[float, ...]
+    scales: tuple[float, ...]  # One a value: what its coordinates are multiplied by before noise
     mechanisms: tuple[AdditiveMechanism, ...]
     choice: str
 

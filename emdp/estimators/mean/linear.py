@@ -110,34 +110,21 @@ def plan_linear(query: LinearQuery, *, space: Space, users: int) -> Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class LinearNeeds:
-    """Public facts of a linear query, and the noise that it needs.
+    """Public facts of a linear query, and the noise that it needs."""
 
-    Parameters
-    ----------
-    expressions, names : tuple
-        What is averaged, and the answer's columns.
-    analysis : VectorAnalysis
-        Constants and ranges.
-    singles : tuple of float
-        Constant of each expression alone.
-    kind : Guarantee
-        What the level is stated as, with level and delta 0.
-    change_1, change_2 : float
-        Change of the statistic in the two norms, per unit of ``d_em`` or for a replaced user.
-    statistic_error, magnitude : float
-        As in :class:`emdp.mechanisms.AdditiveMechanism`.
-    """
-
+    # expressions, names: What is averaged, and the answer's columns.
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
     wanted: str
-    analysis: VectorAnalysis
-    singles: tuple[float, ...]
-    kind: Guarantee
+    analysis: VectorAnalysis  # Constants and ranges
+    singles: tuple[float, ...]  # Constant of each expression alone
+    kind: Guarantee  # What the level is stated as, with level and delta 0
     alpha: float
     delta: float
+    # change_1, change_2: Change of the statistic in the two norms, per unit of `d_em` or for a replaced user.
     change_1: float
     change_2: float
+    # statistic_error, magnitude: As in `emdp.mechanisms.AdditiveMechanism`.
     statistic_error: float
     magnitude: float
 

@@ -42,24 +42,13 @@ ANSWERED = ("avg", "part", "share")
 
 @dataclass(frozen=True)
 class MadeItem:
-    """An item of the answer, made of estimated means: one, or a quotient of two.
-
-    Parameters
-    ----------
-    place : int
-        Number of its mean.
-    centre : Fraction
-        What is added to that.
-    below : int or None
-        Number of the mean that it is divided by.
-    low, high : float
-        Public range of a quotient, centre included.
-    """
+    """An item of the answer, made of estimated means: one, or a quotient of two."""
 
     name: str
-    place: int
-    centre: Fraction
-    below: int | None
+    place: int  # Number of its mean
+    centre: Fraction  # What is added to that
+    below: int | None  # Number of the mean that it is divided by
+    # low, high: Public range of a quotient, centre included.
     low: float
     high: float
 

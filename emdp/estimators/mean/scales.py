@@ -51,17 +51,10 @@ _NO_WORSE = 1.0 + 1e-9
 
 @dataclass(frozen=True)
 class Want:
-    """Needs of one column: its share of the noise and the coordinates that it reads.
+    """Needs of one column: its share of the noise and the coordinates that it reads."""
 
-    Parameters
-    ----------
-    share : float
-        Its part of the budget, in (0, 1].
-    weights : tuple of (int, float)
-        Coordinates whose noise reaches it, and by how much: positive, each coordinate once.
-    """
-
-    share: float
+    share: float  # Its part of the budget, in (0, 1]
+    # Coordinates whose noise reaches it, and by how much: positive, each coordinate once.
     weights: tuple[tuple[int, float], ...]
 
 

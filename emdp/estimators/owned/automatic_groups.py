@@ -49,27 +49,13 @@ ASSUMED_GROUPS = 8
 
 @dataclass(frozen=True, eq=False)
 class GroupsRule:
-    """Public rule from noisy octaves of users' groups to ``L``, and to the plan of the second release.
+    """Public rule from noisy octaves of users' groups to ``L``, and to the plan of the second release."""
 
-    Parameters
-    ----------
-    query : OwnedSelect
-        With the price of the second release.
-    histogram : OctaveHistogram
-        The first release.
-    plans : mapping of int to OwnedPlan or UnlistedPlan
-        For each ``L`` that may be chosen its plan.
-    noises : mapping of int to float
-        Of listed groups the noise of one, in users; of others the threshold.
-    cells : int or None
-        Number of listed groups; None where nobody listed them.
-    """
-
-    query: OwnedSelect
-    histogram: OctaveHistogram
-    plans: Mapping[int, OwnedPlan | UnlistedPlan]
-    noises: Mapping[int, float]
-    cells: int | None
+    query: OwnedSelect  # With the price of the second release
+    histogram: OctaveHistogram  # The first release
+    plans: Mapping[int, OwnedPlan | UnlistedPlan]  # For each `L` that may be chosen its plan
+    noises: Mapping[int, float]  # Of listed groups the noise of one, in users; of others the threshold
+    cells: int | None  # Number of listed groups; None where nobody listed them
 
     def cap(self, noisy: Sequence[int]) -> int:
         """Return ``L``."""

@@ -91,18 +91,10 @@ FACTORS = tuple(2.0 ** (step / 3) for step in range(-9, 10))
 
 @dataclass(frozen=True)
 class Drawing:
-    """Rows over the parts of a block, with scales.
+    """Rows over the parts of a block, with scales."""
 
-    Parameters
-    ----------
-    rows : tuple of tuple of Fraction
-        Linearly independent.
-    scales : tuple of float
-        One a row, above 0.
-    """
-
-    rows: tuple[Row, ...]
-    scales: tuple[float, ...]
+    rows: tuple[Row, ...]  # Linearly independent
+    scales: tuple[float, ...]  # One a row, above 0
 
     def column(self, part: int) -> tuple[Fraction, ...]:
         """Return the change that one row of the table adds to what is drawn, if all of it is in one part."""
@@ -122,39 +114,20 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Block:
-    """The parts of an argument, or of people.
+    """The parts of an argument, or of people."""
 
-    Parameters
-    ----------
-    first : int
-        Number of its first part in the statistic.
-    most : int
-        Cap ``C``, or ``M`` where ``groups`` is given; ``L`` of people.
-    is_people : bool
-        Whether no cell has more than 1 of a user.
-    neighbours : {"replace", "remove"}
-        Whether one user's records become others, or all of them appear or vanish.
-    norm : {1, 2}
-        Norm of a user's numbers of rows by cell that ``most`` bounds.
-    groups : int or None
-        ``L`` where ``most`` is the cap ``M`` of each cell.
-    members : tuple of Argument
-        The arguments, where the block is of several.
-    costs : tuple of Fraction
-        Cost of each part, where ``most`` is the cap ``T`` of amounts, over all such blocks together, or with ``groups``
-        ``M`` of each cell.
-    """
-
-    first: int
+    first: int  # Number of its first part in the statistic
     parts: int
-    most: int | Fraction
+    most: int | Fraction  # Cap `C`, or `M` where `groups` is given; `L` of people
     cells: int
-    is_people: bool = False
+    is_people: bool = False  # Whether no cell has more than 1 of a user
     argument: Argument | None = None
-    neighbours: Neighbours = "replace"
-    norm: int = 1
-    groups: int | None = None
-    members: tuple[Argument, ...] = ()
+    neighbours: Neighbours = "replace"  # Whether one user's records become others, or all of them appear or vanish
+    norm: int = 1  # Norm of a user's numbers of rows by cell that `most` bounds
+    groups: int | None = None  # `L` where `most` is the cap `M` of each cell
+    members: tuple[Argument, ...] = ()  # The arguments, where the block is of several
+    # Cost of each part, where `most` is the cap `T` of amounts, over all such blocks together, or with `groups` `M` of
+    # each cell.
     costs: tuple[Fraction, ...] = ()
 
     @property

@@ -26,24 +26,12 @@ __all__ = ["CapRule", "MeasuredRelease", "MeasuredRows", "octave_bins"]
 
 @dataclass(frozen=True, eq=False)
 class CapRule:
-    """Public rule from noisy octaves to a cap, an estimate of what it leaves out, and a plan.
+    """Public rule from noisy octaves to a cap, an estimate of what it leaves out, and a plan."""
 
-    Parameters
-    ----------
-    query : OwnedSelect
-        With the law and the price of the second release.
-    users : int or None
-        The public number of users, if there is one.
-    histogram : OctaveHistogram
-        The first release.
-    kappa : float
-        Scale of the noise on a count of records at a cap of 1.
-    """
-
-    query: OwnedSelect
-    users: int | None
-    histogram: OctaveHistogram
-    kappa: float
+    query: OwnedSelect  # With the law and the price of the second release
+    users: int | None  # The public number of users, if there is one
+    histogram: OctaveHistogram  # The first release
+    kappa: float  # Scale of the noise on a count of records at a cap of 1
     cells: int
     _plans: dict[tuple[int, float | None], OwnedPlan] = field(default_factory=dict, repr=False)
 
@@ -88,24 +76,12 @@ class CapRule:
 
 @dataclass(frozen=True)
 class MeasuredRelease:
-    """The two releases, as a reader of an answer sees them.
+    """The two releases, as a reader of an answer sees them."""
 
-    Parameters
-    ----------
-    histogram : OctaveHistogram
-        The first.
-    noise : Mechanism
-        The second, at what a preview assumes.
-    assumed : str or None
-        What it assumes, in words; None where nothing is chosen.
-    slack_epsilon : float
-        What is charged for rounding, whatever the cap.
-    """
-
-    histogram: OctaveHistogram
-    noise: Mechanism
-    assumed: str | None
-    slack_epsilon: float
+    histogram: OctaveHistogram  # The first
+    noise: Mechanism  # The second, at what a preview assumes
+    assumed: str | None  # What it assumes, in words; None where nothing is chosen
+    slack_epsilon: float  # What is charged for rounding, whatever the cap
     is_exact = False
 
     @property

@@ -47,22 +47,12 @@ EVERYTHING: Range = (-math.inf, math.inf)
 
 @dataclass(frozen=True, eq=False)
 class ComputedRows:
-    """A finisher that computes columns of another one's, chooses rows, and shows some of the columns.
+    """A finisher that computes columns of another one's, chooses rows, and shows some of the columns."""
 
-    Parameters
-    ----------
-    finisher : Finisher
-        Keys and aggregates, each with its interval.
-    compute : callable
-        Computes values.
-    known : frozenset of str
-        Computed columns that the finisher has already.
-    """
-
-    finisher: Finisher
+    finisher: Finisher  # Keys and aggregates, each with its interval
     query: OwnedSelect
-    compute: Compute
-    known: frozenset[str] = frozenset()
+    compute: Compute  # Computes values
+    known: frozenset[str] = frozenset()  # Computed columns that the finisher has already
 
     @property
     def shape(self) -> Shape:

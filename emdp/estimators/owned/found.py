@@ -70,17 +70,11 @@ class PeopleCount:
 
 @dataclass(frozen=True, eq=False)
 class FoundRows:
-    """Rows of keys that passed, in the order of the keys.
-
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism or None
-        Noise of the numbers that are no numbers of users, if there are any.
-    """
+    """Rows of keys that passed, in the order of the keys."""
 
     keys: tuple[tuple[str, Kind], ...]
     columns: tuple[OutputColumn, ...]
-    mechanism: AdditiveMechanism | None
+    mechanism: AdditiveMechanism | None  # Noise of the numbers that are no numbers of users, if there are any
     names: tuple[str, ...]
 
     @property

@@ -61,17 +61,9 @@ class FreeRows:
 
 @dataclass(frozen=True, eq=False)
 class FreePlan(RowsPlan):
-    """A statement over public tables; the module says what it costs.
+    """A statement over public tables; the module says what it costs."""
 
-    Parameters
-    ----------
-    event : Event
-        Of nothing spent.
-    promised : Guarantee, optional
-        What holds for the releases that it reads, where it reads some; they were paid before.
-    """
-
-    event: Event
+    event: Event  # Of nothing spent
     finisher: Finisher
     columns: tuple[PlannedColumn, ...] = ()
     notes: tuple[str, ...] = ("reads public tables alone: free, nothing of epsilon is charged",)
@@ -79,6 +71,7 @@ class FreePlan(RowsPlan):
     mechanisms: tuple[Mechanism, ...] = (FreeRelease(),)
     choice: str = "No noise: the statement reads public tables alone."
     weighing: str = "no record is read"
+    # What holds for the releases that it reads, where it reads some; they were paid before.
     promised: Guarantee | None = None
     is_constant = True
     is_of_rows = False

@@ -27,18 +27,10 @@ __all__ = ["JoinedPlan", "JoinedRows", "joined_event"]
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows:
-    """Columns of several finishers, which have the same rows in the same order, beside one another.
+    """Columns of several finishers, which have the same rows in the same order, beside one another."""
 
-    Parameters
-    ----------
-    members : tuple of Finisher
-        At least one.
-    keys : tuple of str
-        Key columns, which all have.
-    """
-
-    members: tuple[Finisher, ...]
-    keys: tuple[str, ...]
+    members: tuple[Finisher, ...]  # At least one
+    keys: tuple[str, ...]  # Key columns, which all have
     names: tuple[str, ...]
 
     @property
@@ -80,21 +72,13 @@ class JoinedRows:
 
 @dataclass(frozen=True, eq=False)
 class JoinedPlan(RowsPlan):
-    """Several plans as one; the module says what they cost.
+    """Several plans as one; the module says what they cost."""
 
-    Parameters
-    ----------
-    members : tuple of AnyPlan
-        Each priced by its share.
-    notes : tuple of str
-        Of all.
-    """
-
-    members: tuple[AnyPlan, ...]
+    members: tuple[AnyPlan, ...]  # Each priced by its share
     event: Event
     columns: tuple[PlannedColumn, ...]
     finisher: Finisher
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # Of all
     comparison: tuple[ComparedMethod, ...] = ()
 
     @property

@@ -33,22 +33,12 @@ TYPICAL_MEAN, TYPICAL_SQUARE = Fraction(3, 4), Fraction(5, 8)
 
 @dataclass(frozen=True)
 class Shape:
-    """Make-up of an item from its block's parts.
+    """Make-up of an item from its block's parts."""
 
-    Parameters
-    ----------
-    top : Functional
-        The number itself, or the numerator of ``centre + top/bottom``.
-    square : Functional or None
-        Of a variance: the numerator of the mean of squares.
-    centre : Fraction
-        See ``top``.
-    """
-
-    top: Functional
+    top: Functional  # The number itself, or the numerator of `centre + top/bottom`
     bottom: Functional | None = None
-    square: Functional | None = None
-    centre: Fraction = Fraction(0)
+    square: Functional | None = None  # Of a variance: the numerator of the mean of squares
+    centre: Fraction = Fraction(0)  # See `top`
 
     @property
     def noise(self) -> Functional:
@@ -73,23 +63,13 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The chosen drawing.
-
-    Parameters
-    ----------
-    places : tuple of int
-        For each item the number of its block.
-    shapes : tuple of Shape
-        What each item is of its block.
-    errors : tuple of float
-        Error of each item, of quotients times the denominator.
-    """
+    """The chosen drawing."""
 
     kind: type[AdditiveMechanism]
     blocks: tuple[tuple[Block, Drawing], ...]
-    places: tuple[int, ...]
-    shapes: tuple[Shape, ...]
-    errors: tuple[float, ...]
+    places: tuple[int, ...]  # For each item the number of its block
+    shapes: tuple[Shape, ...]  # What each item is of its block
+    errors: tuple[float, ...]  # Error of each item, of quotients times the denominator
 
     @property
     def change(self) -> float:

@@ -56,23 +56,14 @@ NOTHING = GuaranteeEvent(UserDP(0.0), "none: noisy answers and public tables alo
 
 @dataclass(frozen=True, eq=False)
 class StagedPlan(RowsPlan):
-    """A priced release in stages; the module says what it costs.
-
-    Parameters
-    ----------
-    columns : tuple of PlannedColumn
-        Of the last step, where it reads private rows; none where it is SQL over noisy answers.
-    notes : tuple of str
-        Of all.
-    price : Price
-        Of the statement.
-    """
+    """A priced release in stages; the module says what it costs."""
 
     finisher: StagedRows
     event: Event
+    # Of the last step, where it reads private rows; none where it is SQL over noisy answers.
     columns: tuple[PlannedColumn, ...]
-    notes: tuple[str, ...]
-    price: Price
+    notes: tuple[str, ...]  # Of all
+    price: Price  # Of the statement
     comparison: tuple[ComparedMethod, ...] = ()
 
     @property
@@ -144,15 +135,9 @@ class StagedPlan(RowsPlan):
 
 @dataclass(frozen=True)
 class StagedMechanism(JoinedMechanism):
-    """The mechanisms of all stages as an answer shows them.
+    """The mechanisms of all stages as an answer shows them."""
 
-    Parameters
-    ----------
-    charge : Event
-        Of all stages: what it has of slack covers whatever an earlier stage releases.
-    """
-
-    charge: Event
+    charge: Event  # Of all stages: what it has of slack covers whatever an earlier stage releases
 
     @property
     def slack_epsilon(self) -> float:

@@ -25,39 +25,21 @@ PlanOne = Callable[[OwnedSelect], AnyPlan]
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A stage with its price.
-
-    Parameters
-    ----------
-    typical : AnyPlan or None
-        Its plan as a preview has it; None where it reads no private row.
-    """
+    """A stage with its price."""
 
     stage: Stage
-    typical: AnyPlan | None
+    typical: AnyPlan | None  # Its plan as a preview has it; None where it reads no private row
     event: Event
 
 
 @dataclass(frozen=True, eq=False)
 class StagedRows:
-    """The rows of a statement in stages.
+    """The rows of a statement in stages."""
 
-    Parameters
-    ----------
-    steps : tuple of Step
-        In the order in which they are computed; the last one is the answer.
-    plan : callable
-        Plans a stage.
-    run : callable
-        Runs what is around stages.
-    is_capped : bool
-        Whether intervals of the last stage are of capped totals.
-    """
-
-    steps: tuple[Step, ...]
-    plan: PlanOne
-    run: ComputePublic
-    is_capped: bool = False
+    steps: tuple[Step, ...]  # In the order in which they are computed; the last one is the answer
+    plan: PlanOne  # Plans a stage
+    run: ComputePublic  # Runs what is around stages
+    is_capped: bool = False  # Whether intervals of the last stage are of capped totals
     _known: list[tuple[Any, dict[str, pl.DataFrame]]] = field(default_factory=list, repr=False)
 
     @property

@@ -23,15 +23,13 @@ class UnlistedPlan(FramePlan):
 
     Parameters
     ----------
-    blocks : tuple of (Block, Drawing)
-        What is drawn of which parts beside the number of users.
     event, columns, choice, finisher, notes
         As of :class:`emdp.estimators.owned.frame_plan.FramePlan`.
     """
 
     aggregation: OwnedGroups
     keys: NumberedKeys
-    blocks: tuple[tuple[Block, Drawing], ...]
+    blocks: tuple[tuple[Block, Drawing], ...]  # What is drawn of which parts beside the number of users
 
     @property
     def mechanisms(self) -> tuple[NumberedKeys, ...]:

@@ -68,27 +68,15 @@ _ROUNDED = Fraction(1, 10**9)
 
 @dataclass(frozen=True, eq=False)
 class QuantileRows:
-    """Rows of quantiles: one for each group of users and each level, the levels running faster.
-
-    Parameters
-    ----------
-    ramps : Ramps
-        Of the distribution function.
-    mechanisms : tuple of AdditiveMechanism
-        The noise of each group.
-    is_filtered : bool
-        Whether the last coordinate is a share that is not known to be 1.
-    expected : float
-        What that share was taken to be.
-    """
+    """Rows of quantiles: one for each group of users and each level, the levels running faster."""
 
     name: str
     levels: tuple[float, ...]
-    ramps: Ramps
+    ramps: Ramps  # Of the distribution function
     keys: GroupKeys
-    mechanisms: tuple[AdditiveMechanism, ...]
-    is_filtered: bool = False
-    expected: float = 1.0
+    mechanisms: tuple[AdditiveMechanism, ...]  # The noise of each group
+    is_filtered: bool = False  # Whether the last coordinate is a share that is not known to be 1
+    expected: float = 1.0  # What that share was taken to be
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -48,22 +48,13 @@ __all__ = ["Ramps", "monotone"]
 
 @dataclass(frozen=True)
 class Ramps:
-    """The ramps of one distribution function.
+    """The ramps of one distribution function."""
 
-    Parameters
-    ----------
-    low, high : float
-        Range of the expression, ``low < high``.
-    step : float
-        Pitch ``h``, above 0.
-    count : int
-        Number ``J`` of ramps, at least 1, with ``low + count * step`` at or beyond ``high``, up to rounding.
-    """
-
+    # low, high: Range of the expression, `low < high`.
     low: float
     high: float
-    step: float
-    count: int
+    step: float  # Pitch `h`, above 0
+    count: int  # Number `J` of ramps, at least 1, with `low + count * step` at or beyond `high`, up to rounding
 
     def __post_init__(self) -> None:
         if not (self.low < self.high and self.step > 0 and math.isfinite(self.step) and self.count >= 1):

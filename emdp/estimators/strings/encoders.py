@@ -84,24 +84,14 @@ class SlotEncoder:
 
 @dataclass(frozen=True, eq=False)
 class PrefixEncoder:
-    """Draws one record of every user of a level, and the message about it, and counts the messages.
-
-    Parameters
-    ----------
-    level : int
-        The level, from 0: of the users to whom it was dealt.
-    candidates : numpy.ndarray of bytes
-        Of the level.
-    oracle : FrequencyOracle
-        Of the level.
-    """
+    """Draws one record of every user of a level, and the message about it, and counts the messages."""
 
     keys: ClassVar[tuple[str, ...]] = ("place",)
 
     search: HeavyHitterSearch
-    level: int
-    candidates: Strings
-    oracle: FrequencyOracle
+    level: int  # The level, from 0: of the users to whom it was dealt
+    candidates: Strings  # Of the level
+    oracle: FrequencyOracle  # Of the level
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:

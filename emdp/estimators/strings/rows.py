@@ -58,24 +58,13 @@ class FoundRows:
     ones of all. *Proof.* Let estimates be within ``w`` and every string of frequency at least ``threshold`` be found.
     If a listed string's estimate less ``w`` is at least ``threshold`` and above all estimates outside the list plus
     ``w``, no string outside the list is as frequent, found or not; so at most ``count - 1`` are.
-
-    Parameters
-    ----------
-    threshold : float
-        Every string with at least that frequency is found, but for the query's probability of failure.
-    half_width : float
-        ``w``, but for that probability.
-    count : int or None
-        How many rows, at most; None for all with estimates of at least ``threshold - w``.
-    width_at : callable
-        From a probability to how far off all estimates are, at most, but for it.
     """
 
     name: str
-    threshold: float
-    half_width: float
-    count: int | None
-    width_at: Callable[[float], float]
+    threshold: float  # Every string with at least that frequency is found, but for the query's probability of failure
+    half_width: float  # `w`, but for that probability
+    count: int | None  # How many rows, at most; None for all with estimates of at least `threshold - w`
+    width_at: Callable[[float], float]  # From a probability to how far off all estimates are, at most, but for it
 
     @property
     def shape(self) -> Shape:

@@ -44,19 +44,13 @@ Released = tuple[tuple[str, ...], tuple[float, ...]]
 
 @dataclass(frozen=True, eq=False)
 class PrefixRelease(MessageRelease):
-    """Release of strings by a search along prefixes: one message of every user.
-
-    Parameters
-    ----------
-    accounted : str
-        Which theorem gives the guarantee, where messages are shuffled; empty in the local model.
-    """
+    """Release of strings by a search along prefixes: one message of every user."""
 
     slack_epsilon: ClassVar[float] = 0.0
     """Cost of rounding: 0, since messages are drawn from integer probabilities."""
 
     search: HeavyHitterSearch
-    accounted: str = ""
+    accounted: str = ""  # Which theorem gives the guarantee, where messages are shuffled; empty in the local model
 
     @property
     def epsilon0(self) -> float:

@@ -72,53 +72,33 @@ _NARROWEST = 2.0**-20
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Coordinates that one item is made of.
-
-    Parameters
-    ----------
-    share : float
-        Its share of epsilon; 0 for a public number.
-    weights : tuple of (int, float)
-        The coordinates that it is made of, with what their noise weighs in it to first order: its own ones, the count
-        last. None for a public number.
-    middle, half : float
-        Middle of the expression's range, 0 where it is not centred, and how far the range reaches from its middle.
-    """
+    """Coordinates that one item is made of."""
 
     item: Item
-    share: float
+    share: float  # Its share of epsilon; 0 for a public number
+    # The coordinates that it is made of, with what their noise weighs in it to first order: its own ones, the count
+    # last. None for a public number.
     weights: tuple[tuple[int, float], ...] = ()
     known: Analysis | None = None
+    # middle, half: Middle of the expression's range, 0 where it is not centred, and how far the range reaches from its
+    # middle.
     middle: float = 0.0
     half: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The coordinates of a statement.
+    """The coordinates of a statement."""
 
-    Parameters
-    ----------
-    values : tuple of Expression
-        Functions of one record; the constant 1 comes first where the count is needed.
-    sizes, spreads : tuple of float
-        Largest absolute value of each, and largest difference.
-    units : tuple of float
-        A positive size of each.
-    ends : tuple of float or None
-        ``a`` and ``b``, where the values are those of the two ends.
-    is_removal : bool
-        Whether a neighbour lacks a user, and does not have another user's records instead.
-    """
-
-    values: tuple[Expression, ...]
+    values: tuple[Expression, ...]  # Functions of one record; the constant 1 comes first where the count is needed
+    # sizes, spreads: Largest absolute value of each, and largest difference.
     sizes: tuple[float, ...]
     spreads: tuple[float, ...]
-    units: tuple[float, ...]
+    units: tuple[float, ...]  # A positive size of each
     parts: tuple[Part, ...]
     cells: int
-    ends: tuple[float, float] | None = None
-    is_removal: bool = False
+    ends: tuple[float, float] | None = None  # `a` and `b`, where the values are those of the two ends
+    is_removal: bool = False  # Whether a neighbour lacks a user, and does not have another user's records instead
 
     @property
     def has_moving_count(self) -> bool:
@@ -150,19 +130,12 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class TotalsNoise:
-    """A law with scales.
-
-    Parameters
-    ----------
-    scales : tuple of float
-        One a coordinate, in units of the first one.
-    relative : tuple of float
-        For each column that is not public its error over that of a separate Laplace draw with its share of epsilon.
-    """
+    """A law with scales."""
 
     kind: type[AdditiveMechanism]
     layout: Layout
-    scales: tuple[float, ...]
+    scales: tuple[float, ...]  # One a coordinate, in units of the first one
+    # For each column that is not public its error over that of a separate Laplace draw with its share of epsilon.
     relative: tuple[float, ...]
 
     @property

@@ -42,30 +42,14 @@ ONE = Constant(1.0)
 
 @dataclass(frozen=True, eq=False)
 class OwnMeans:
-    """Users' own means; see :class:`emdp.estimators.crowds.UserValues`.
+    """Users' own means; see :class:`emdp.estimators.crowds.UserValues`."""
 
-    Parameters
-    ----------
-    expressions : tuple of Expression
-        What is read: each ``e - m``, and 1.
-    exponents : tuple of int
-        Fixed-point exponents of their means.
-    middles : tuple of float
-        Each ``m``.
-    ends : tuple of (float, float)
-        Public range of each ``e``.
-    units : tuple of int
-        Fixed-point exponents of the own means.
-    error : float
-        Bound on |computed - exact| of an own mean.
-    """
-
-    expressions: tuple[Expression, ...]
-    exponents: tuple[int, ...]
-    middles: tuple[float, ...]
-    ends: tuple[tuple[float, float], ...]
-    units: tuple[int, ...]
-    error: float
+    expressions: tuple[Expression, ...]  # What is read: each `e - m`, and 1
+    exponents: tuple[int, ...]  # Fixed-point exponents of their means
+    middles: tuple[float, ...]  # Each `m`
+    ends: tuple[tuple[float, float], ...]  # Public range of each `e`
+    units: tuple[int, ...]  # Fixed-point exponents of the own means
+    error: float  # Bound on |computed - exact| of an own mean
 
     def of_block(self, block: MeanBlock, asked: Integers | None) -> Integers:
         """Return own means, a column each, all of them ``ABSENT`` of those who are elsewhere."""
@@ -87,15 +71,9 @@ class OwnMeans:
 
 @dataclass(frozen=True)
 class PresentSums:
-    """Adds up own means, and counts the users who have some: for exact statistics under the test switch.
+    """Adds up own means, and counts the users who have some: for exact statistics under the test switch."""
 
-    Parameters
-    ----------
-    means : int
-        Own means of a user.
-    """
-
-    means: int
+    means: int  # Own means of a user
 
     @property
     def size(self) -> int:

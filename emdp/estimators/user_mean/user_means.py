@@ -53,22 +53,12 @@ RESTS = "accuracy, not privacy, rests on {}: where they are wrong users are clip
 
 @dataclass(frozen=True, eq=False)
 class UserMeanMessages(WrappedRelease):
-    """Hands the users' means to a mechanism of one number or of a vector.
-
-    Parameters
-    ----------
-    neutral : tuple of float
-        The mean of a user without records, for each expression.
-    exponents : tuple of int
-        Fixed-point exponent of each expression's mean.
-    own : OwnMeans or None
-        What makes users' means of what is read, where records may be elsewhere.
-    """
+    """Hands the users' means to a mechanism of one number or of a vector."""
 
     mechanism: Candidate
-    neutral: tuple[float, ...]
-    exponents: tuple[int, ...]
-    own: OwnMeans | None = None
+    neutral: tuple[float, ...]  # The mean of a user without records, for each expression
+    exponents: tuple[int, ...]  # Fixed-point exponent of each expression's mean
+    own: OwnMeans | None = None  # What makes users' means of what is read, where records may be elsewhere
 
     @property
     def values(self) -> UserValues:
@@ -127,18 +117,10 @@ class UserMeanMessages(WrappedRelease):
 
 @dataclass(frozen=True, eq=False)
 class UserMeanRow(OneRow):
-    """An answer of one row: means over users, each with an interval.
+    """An answer of one row: means over users, each with an interval."""
 
-    Parameters
-    ----------
-    limit : int or None
-        Most rows; there is one.
-    offset : int
-        Rows left out first.
-    """
-
-    limit: int | None = None
-    offset: int = 0
+    limit: int | None = None  # Most rows; there is one
+    offset: int = 0  # Rows left out first
 
     def frame(self, released: Any, level: float, *, together: bool = False) -> pl.DataFrame:
         own = 1.0 - (1.0 - level) / len(self.names) if together else level

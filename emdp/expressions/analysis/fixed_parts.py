@@ -25,19 +25,11 @@ UNNAMED = -1.0
 
 @dataclass(frozen=True)
 class HeldPart:
-    """A 0/1 part that an expression names values of.
-
-    Parameters
-    ----------
-    scale : float
-        The part's diameter per its distance between values (mostly 1).
-    positions : tuple of float
-        Encoded values that the expression names, then ``UNNAMED`` if there are others.
-    """
+    """A 0/1 part that an expression names values of."""
 
     index: int
-    scale: float
-    positions: tuple[float, ...]
+    scale: float  # The part's diameter per its distance between values (mostly 1)
+    positions: tuple[float, ...]  # Encoded values that the expression names, then `UNNAMED` if there are others
 
 
 def discrete_scales(space: Space) -> tuple[float | None, ...]:

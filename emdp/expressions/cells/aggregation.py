@@ -21,15 +21,10 @@ __all__ = ["Aggregation", "Axis", "HatAxis", "LabelAxis", "UserGroups"]
 
 @dataclass(frozen=True)
 class LabelAxis:
-    """Cells by the listed value of a finite part: weight 1 in the cell that lists the item's value, else 0.
-
-    Parameters
-    ----------
-    cells : tuple of tuple
-        For each cell its listed values, disjoint; values of the part that no cell lists belong to none.
-    """
+    """Cells by the listed value of a finite part: weight 1 in the cell that lists the item's value, else 0."""
 
     column: str
+    # For each cell its listed values, disjoint; values of the part that no cell lists belong to none.
     cells: tuple[tuple[Any, ...], ...]
 
     def __post_init__(self) -> None:
@@ -49,22 +44,14 @@ class HatAxis:
 
     ``u`` is clamped to ``[0, size - 1]`` first, so weights are a partition of unity. A periodic axis is not clamped:
     there ``e`` lies in ``[start, start + size step)`` and node ``size`` is node 0.
-
-    Parameters
-    ----------
-    start, step : float
-        First node and pitch, in the expression's unit; ``step > 0``.
-    size : int
-        Number of nodes, at least 1 (periodic: at least 3).
-    is_periodic : bool
-        Whether the axis goes round.
     """
 
     expression: Expression
+    # start, step: First node and pitch, in the expression's unit; `step > 0`.
     start: float
     step: float
-    size: int
-    is_periodic: bool = False
+    size: int  # Number of nodes, at least 1 (periodic: at least 3)
+    is_periodic: bool = False  # Whether the axis goes round
 
     def __post_init__(self) -> None:
         if not (self.step > 0 and math.isfinite(self.step) and math.isfinite(self.start)):
@@ -80,21 +67,11 @@ Axis = LabelAxis | HatAxis
 
 @dataclass(frozen=True, eq=False)
 class UserGroups:
-    """A public choice of users, or a public partition of them: disjoint groups, each with its own public number.
+    """A public choice of users, or a public partition of them: disjoint groups, each with its own public number."""
 
-    Parameters
-    ----------
-    keys : polars.Series
-        Keys, as text, of the users that count, each once.
-    groups : polars.Series
-        Int64 group of each, in ``[0, len(sizes))``.
-    sizes : tuple of int
-        Users in each group, at least 1.
-    """
-
-    keys: pl.Series
-    groups: pl.Series
-    sizes: tuple[int, ...]
+    keys: pl.Series  # Keys, as text, of the users that count, each once
+    groups: pl.Series  # Int64 group of each, in `[0, len(sizes))`
+    sizes: tuple[int, ...]  # Users in each group, at least 1
 
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1 or sum(self.sizes) != len(self.keys):
@@ -117,30 +94,16 @@ class Aggregation:
     ``omega c(x) v_i(x) w_k(x)``, with ``c`` the weight ``chosen`` and ``omega = min(1, cap / sum of c over the user's
     records)``; a user without records counts 0. There ``c`` is rounded to a multiple of ``2^-24`` (fixed_point.py), as
     part of the definition, so that sums of weights are exact.
-
-    Parameters
-    ----------
-    values : tuple of Expression
-        At least one.
-    axes : tuple of Axis
-        Cells are the combinations of the axes' cells, the last axis running fastest.
-    users : UserGroups, optional
-        Whom to count, by group; all public users in one group by default.
-    cap : int, optional
-        Largest total weight of one user's records.
-    chosen : Expression, optional
-        With a cap: weight ``c`` of a record, in [0, 1]; every record weighs 1 by default.
-    pairs : bool
-        Whether it is the mean over users of the mean over *pairs* of their records, each with each and with itself: the
-        second half of the axes is the first half again, of the other record. A user's pairs have the product ``v_k
-        v_l`` of the user's means of weights.
     """
 
-    values: tuple[Expression, ...]
-    axes: tuple[Axis, ...] = ()
-    users: UserGroups | None = None
-    cap: int | None = None
-    chosen: Expression | None = None
+    values: tuple[Expression, ...]  # At least one
+    axes: tuple[Axis, ...] = ()  # Cells are the combinations of the axes' cells, the last axis running fastest
+    users: UserGroups | None = None  # Whom to count, by group; all public users in one group by default
+    cap: int | None = None  # Largest total weight of one user's records
+    chosen: Expression | None = None  # With a cap: weight `c` of a record, in [0, 1]; every record weighs 1 by default
+    # Whether it is the mean over users of the mean over *pairs* of their records, each with each and with itself: the
+    # second half of the axes is the first half again, of the other record. A user's pairs have the product `v_k v_l` of
+    # the user's means of weights.
     pairs: bool = False
 
     def __post_init__(self) -> None:

@@ -38,19 +38,11 @@ __all__ = ["HatRates", "hat_rates", "joint_change", "place_error", "product_chan
 
 @dataclass(frozen=True)
 class HatRates:
-    """A hat axis on a space.
-
-    Parameters
-    ----------
-    parts : tuple of float
-        For each part a bound of the change of place per unit of ``d_i`` before truncation.
-    error : float
-        Bound on |computed place - exact place| for any item.
-    """
+    """A hat axis on a space."""
 
     axis: HatAxis
-    parts: tuple[float, ...]
-    error: float
+    parts: tuple[float, ...]  # For each part a bound of the change of place per unit of `d_i` before truncation
+    error: float  # Bound on |computed place - exact place| for any item
 
 
 def hat_rates(axis: HatAxis, space: Space) -> HatRates:

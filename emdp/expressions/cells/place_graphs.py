@@ -36,21 +36,11 @@ MARGIN = 1.0 + 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class PlaceGraph:
-    """A connected graph of places.
+    """A connected graph of places."""
 
-    Parameters
-    ----------
-    ends : tuple of (int, int)
-        The places that each edge joins.
-    lengths : tuple of float
-        Of the edges, in the unit of the part's distance, cut at 1.
-    stretch : float
-        ``c``, rounded up.
-    """
-
-    ends: tuple[tuple[int, int], ...]
-    lengths: tuple[float, ...]
-    stretch: float
+    ends: tuple[tuple[int, int], ...]  # The places that each edge joins
+    lengths: tuple[float, ...]  # Of the edges, in the unit of the part's distance, cut at 1
+    stretch: float  # `c`, rounded up
 
     @property
     def constants(self) -> tuple[float, ...]:

@@ -35,20 +35,13 @@ MAX_SIZE = 10_000
 
 @dataclass(frozen=True)
 class Grammar:
-    """Nodes and readers that are built on expressions, and that expressions need.
+    """Nodes and readers that are built on expressions, and that expressions need."""
 
-    Parameters
-    ----------
-    operators : mapping of str to function
-        For each operator of Python (``"+"``, ``"neg"``, ``"**"``, ...) the node that it builds of its operands.
-    jump : function
-        The node of an operator that jumps: of its symbol and its arguments.
-    lipschitz, value_range : function
-        Constant and range of an expression on a space.
-    """
-
+    # For each operator of Python (`"+"`, `"neg"`, `"**"`, ...) the node that it builds of its operands.
     operators: "Mapping[str, Callable[..., Expression]]"
+    # The node of an operator that jumps: of its symbol and its arguments.
     jump: "Callable[[str, tuple[Expression | str, ...]], Expression]"
+    # lipschitz, value_range: Constant and range of an expression on a space.
     lipschitz: "Callable[[Expression, Space], float]"
     value_range: "Callable[[Expression, Space], tuple[float, float]]"
     text: "Callable[[Expression], str]"

@@ -69,17 +69,10 @@ class CategoryIs(Labelled):
 
     Proof: it changes by 1 only between a value inside the set and one outside, which are at least
     ``gap = min d`` apart, so ``1/gap``: 1 for a 0/1 distance.
-
-    Parameters
-    ----------
-    values : tuple
-        At least one value of the part.
-    column : str or tuple of str, optional
-        The part's column; needed where several parts list the values.
     """
 
-    values: tuple[Any, ...]
-    column: tuple[str, ...] | None = None
+    values: tuple[Any, ...]  # At least one value of the part
+    column: tuple[str, ...] | None = None  # The part's column; needed where several parts list the values
 
     def __post_init__(self) -> None:
         values = tuple(freeze_point("value", value) for value in self.values)
@@ -125,23 +118,12 @@ class Case(Labelled):
     Proof: while the part stays within one branch only that branch's expression changes; between branches
     ``k`` and ``l`` the value changes by at most the larger of ``high_k - low_l`` and ``high_l - low_k``,
     over a distance of at least the gap between their sets.
-
-    Parameters
-    ----------
-    groups : tuple of tuple
-        For each branch the values that choose it, disjoint.
-    branches : tuple of Expression
-        For each branch its expression.
-    otherwise : Expression
-        The expression at all other values, the neutral item's included.
-    column : str or tuple of str, optional
-        The part's column; needed where several parts list the values.
     """
 
-    groups: tuple[tuple[Any, ...], ...]
-    branches: tuple[Expression, ...]
-    otherwise: Expression
-    column: tuple[str, ...] | None = None
+    groups: tuple[tuple[Any, ...], ...]  # For each branch the values that choose it, disjoint
+    branches: tuple[Expression, ...]  # For each branch its expression
+    otherwise: Expression  # The expression at all other values, the neutral item's included
+    column: tuple[str, ...] | None = None  # The part's column; needed where several parts list the values
 
     def __post_init__(self) -> None:
         groups = tuple(tuple(freeze_point("value", value) for value in group) for group in self.groups)

@@ -21,17 +21,12 @@ class Jump(Expression):
 
     Proof: it takes two values that differ by a fixed amount at arguments as near to one another as one likes.
 
-    Parameters
-    ----------
-    symbol : str
-        How it is written, such as ``">"`` or ``"floor"``.
-
     >>> from emdp.expressions import col
     >>> col("price") > 10
     price > 10
     """
 
-    symbol: str
+    symbol: str  # How it is written, such as `">"` or `"floor"`
     arguments: tuple[Expression | str, ...]
 
     def __post_init__(self) -> None:

@@ -41,20 +41,11 @@ class DistanceTo(Leaf):
 
     Proof: by the triangle inequality ``|d(x, p) - d(x', p)| <= d(x, x')``, one diameter per unit of ``d_X``;
     the nearest of several is their minimum.
-
-    Parameters
-    ----------
-    points : tuple
-        At least one point, as ``Space.encode_point`` takes it; a point may lie outside the box.
-    column : str or tuple of str, optional
-        Columns of the part that the distance is of; needed where several parts fit.
-    far_point : bool
-        Whether a place is meant though it lies farther from the box than the box is wide.
     """
 
-    points: tuple[Any, ...]
-    column: tuple[str, ...] | None = None
-    far_point: bool = False
+    points: tuple[Any, ...]  # At least one point, as `Space.encode_point` takes it; a point may lie outside the box
+    column: tuple[str, ...] | None = None  # Columns of the part that the distance is of; needed where several parts fit
+    far_point: bool = False  # Whether a place is meant though it lies farther from the box than the box is wide
 
     def __post_init__(self) -> None:
         points = tuple(freeze_point("point", point) for point in self.points)
@@ -100,17 +91,10 @@ class Dot(Leaf):
     """Inner product of the item's vector with a constant one.
 
     Proof: ``|<x, v> - <x', v>| <= |v|_2 |x - x'|_2`` (Cauchy and Schwarz), so ``|v|_2 diameter``.
-
-    Parameters
-    ----------
-    vector : tuple of float
-        One number a dimension of the part.
-    column : str or tuple of str, optional
-        Columns of the part; needed where several parts fit.
     """
 
-    vector: tuple[float, ...]
-    column: tuple[str, ...] | None = None
+    vector: tuple[float, ...]  # One number a dimension of the part
+    column: tuple[str, ...] | None = None  # Columns of the part; needed where several parts fit
 
     def __post_init__(self) -> None:
         entries = freeze_point("vector", self.vector)
@@ -142,15 +126,10 @@ class Dot(Leaf):
 class Similarity(Leaf):
     """Inner product of the item's vector with the vector of a listed label, such as a word; proof as for
     ``Dot``.
-
-    Parameters
-    ----------
-    column : str or tuple of str, optional
-        The part's column; needed where several parts know the label.
     """
 
     label: Any
-    column: tuple[str, ...] | None = None
+    column: tuple[str, ...] | None = None  # The part's column; needed where several parts know the label
 
     def __post_init__(self) -> None:
         self._freeze(label=freeze_point("label", self.label), column=check_columns(self.column))

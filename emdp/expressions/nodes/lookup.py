@@ -32,17 +32,6 @@ class LabelValue(Leaf):
     ``|f(a) - f(b)|/d(a, b)`` over all pairs of the part's items times ``d(a, b)``; for a 0/1 distance that is the range
     (EMD 2, "Product spaces"). Numbers are doubles and are looked up, so there is no rounding.
 
-    Parameters
-    ----------
-    values : tuple of (label, number)
-        Labels, each once; those that the part does not list are passed over, since no item has them.
-    otherwise : float
-        The number of every other listed value, and of a neutral item that is none.
-    column : str or tuple of str, optional
-        The part's column; needed where several parts list the values.
-    text : str
-        How it prints, such as ``"stations.rent"``.
-
     Raises
     ------
     UsageError
@@ -55,10 +44,11 @@ class LabelValue(Leaf):
     (places.rent, (9.5,))
     """
 
+    # Labels, each once; those that the part does not list are passed over, since no item has them.
     values: tuple[tuple[Any, float], ...]
-    otherwise: float
-    column: tuple[str, ...] | None = None
-    text: str = "lookup"
+    otherwise: float  # The number of every other listed value, and of a neutral item that is none
+    column: tuple[str, ...] | None = None  # The part's column; needed where several parts list the values
+    text: str = "lookup"  # How it prints, such as `"stations.rent"`
 
     def __post_init__(self) -> None:
         values = tuple(

@@ -29,19 +29,11 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Located(Generic[Found]):
-    """A leaf's part of a space.
+    """A leaf's part of a space."""
 
-    Parameters
-    ----------
-    index : int
-        Position of the part among ``space.parts``.
-    found : object
-        What the leaf asked of the part: encoded points, a vector, labels.
-    """
-
-    index: int
+    index: int  # Position of the part among `space.parts`
     part: Space
-    found: Found
+    found: Found  # What the leaf asked of the part: encoded points, a vector, labels
 
 
 def resolve_part(

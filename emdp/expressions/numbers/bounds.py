@@ -87,19 +87,12 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Domain:
-    """A space, perhaps with the label of some discrete parts held fixed.
-
-    Parameters
-    ----------
-    fixed : mapping of int to float
-        For a part's index the encoded label that it is restricted to.
-    located : dict
-        What :meth:`locate` has found so far, by the node's identity; shared between passes over one
-        expression.
-    """
+    """A space, perhaps with the label of some discrete parts held fixed."""
 
     space: Space
+    # For a part's index the encoded label that it is restricted to.
     fixed: Mapping[int, float] = field(default_factory=dict)
+    # What `locate` has found so far, by the node's identity; shared between passes over one expression.
     located: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
 
 

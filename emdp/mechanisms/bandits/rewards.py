@@ -63,17 +63,6 @@ _BITS = 62
 class BatchRewards:
     """Messages about the rewards of one batch, and their sums.
 
-    Parameters
-    ----------
-    model : {"central", "local", "shuffle"}
-        Who sees what.
-    epsilon : float
-        Of the batch, at user level, from 1e-6 to 40.
-    users : int
-        ``n``: slots of the batch.
-    delta : float
-        Above 0 in the shuffle model, 0 in the others.
-
     Attributes
     ----------
     epsilon0 : float
@@ -88,10 +77,10 @@ class BatchRewards:
     True
     """
 
-    model: str
-    epsilon: float
-    users: int
-    delta: float = 0.0
+    model: str  # "central", "local", "shuffle": who sees what
+    epsilon: float  # Of the batch, at user level, from 1e-6 to 40
+    users: int  # `n`: slots of the batch
+    delta: float = 0.0  # Above 0 in the shuffle model, 0 in the others
 
     def __post_init__(self) -> None:
         check_choice("model", self.model, _MODELS)

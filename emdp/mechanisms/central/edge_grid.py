@@ -41,22 +41,13 @@ SAFE = 2**61
 
 @dataclass(frozen=True)
 class EdgeAxis:
-    """One axis of a grid.
+    """One axis of a grid."""
 
-    Parameters
-    ----------
-    size : int
-        Number of nodes along it; at least 3 where it goes round.
-    sensitivity : float
-        How much flow the edges of this axis carry at most for a move by one unit of ``d_em`` along it, in the norm of
-        the noise: above 0, but for an axis of one node.
-    form : {"path", "round", "listed"}
-        See the module's text.
-    """
-
-    size: int
+    size: int  # Number of nodes along it; at least 3 where it goes round
+    # How much flow the edges of this axis carry at most for a move by one unit of `d_em` along it, in the norm of the
+    # noise: above 0, but for an axis of one node.
     sensitivity: float
-    form: Form = "path"
+    form: Form = "path"  # See the module's text
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", check_count("size", self.size))

@@ -78,18 +78,14 @@ class EdgeMechanism(AdditiveMechanism):
 
     Parameters
     ----------
-    axes : tuple of EdgeAxis
-        The grid; a node's coordinate is its place in it.
-    away : float
-        Sensitivity of the edges to a node that stands away, the last coordinate; 0 where there is none.
     sensitivity, dimension
         The largest sensitivity of an axis, and the number of nodes; see :meth:`on`.
     statistic_error : float
         Public bound on |computed - exact| of every sum of coordinates, in what depends on the neighbour's user.
     """
 
-    axes: tuple[EdgeAxis, ...]
-    away: float = 0.0
+    axes: tuple[EdgeAxis, ...]  # The grid; a node's coordinate is its place in it
+    away: float = 0.0  # Sensitivity of the edges to a node that stands away, the last coordinate; 0 where there is none
 
     @classmethod
     def on(cls, axes: Sequence[EdgeAxis], *, away: float = 0.0, **shared: Any) -> "EdgeMechanism":

@@ -65,17 +65,12 @@ FACTORS = tuple(Fraction(own, 2) for own in (2, 3, 4, 6, 8, 12, 16, 24, 32))
 class Tree:
     """A tree over the nodes of a grid.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Nodes along each axis, at most ``4^9``; one axis has at least 2.
-
     >>> tree = Tree((16, 10))
     >>> tree.levels, tree.blocks(1), tree.dimension, tree.change
     (2, (4, 3), 172, Fraction(5, 1))
     """
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # Nodes along each axis, at most `4^9`; one axis has at least 2
 
     def __post_init__(self) -> None:
         sizes = tuple(check_count("shape", size) for size in self.shape)

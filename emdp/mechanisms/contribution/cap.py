@@ -58,24 +58,12 @@ _STEEPEST = 4.0
 
 @dataclass(frozen=True)
 class Cap:
-    """A cap and what it is expected to do.
+    """A cap and what it is expected to do."""
 
-    Attributes
-    ----------
-    cap : Fraction
-        ``T``, in the unit of the totals, on a grid of 1/16.
-    cut : float
-        Estimate of what it cuts off, of all users together.
-    expected_error : float
-        What step 4 makes least.
-    seen : int
-        Sure bins that the estimate rests on; 0 where no octave stood out from the noise.
-    """
-
-    cap: Fraction
-    cut: float
-    expected_error: float
-    seen: int
+    cap: Fraction  # `T`, in the unit of the totals, on a grid of 1/16
+    cut: float  # Estimate of what it cuts off, of all users together
+    expected_error: float  # What step 4 makes least
+    seen: int  # Sure bins that the estimate rests on; 0 where no octave stood out from the noise
 
 
 def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1) -> Cap:

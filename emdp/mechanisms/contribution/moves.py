@@ -60,19 +60,12 @@ __all__ = [
 class Move:
     """The most that one user moves a vector.
 
-    Attributes
-    ----------
-    first : Fraction
-        In the 1-norm.
-    square : Fraction
-        The square of the move in the 2-norm.
-
     >>> Move(Fraction(2), Fraction(2)).norms
     (2.0, 1.4142135623730951)
     """
 
-    first: Fraction
-    square: Fraction
+    first: Fraction  # In the 1-norm
+    square: Fraction  # The square of the move in the 2-norm
 
     @property
     def norms(self) -> tuple[float, float]:

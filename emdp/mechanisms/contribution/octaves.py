@@ -36,13 +36,6 @@ OCTAVES = 21
 class OctaveHistogram:
     """The release of users by octave of their totals.
 
-    Parameters
-    ----------
-    epsilon : float
-        Price, above 0.
-    neighbours : {"replace", "remove"}
-        Which tables must look alike.
-
     Guarantee
     ---------
     ``epsilon``-DP at user level: the module's theorem.
@@ -53,8 +46,8 @@ class OctaveHistogram:
 
     theorem: ClassVar[str] = "discrete Laplace noise on users by octave of their totals (user-level-sql.md 1.4)"
 
-    epsilon: float
-    neighbours: Neighbours
+    epsilon: float  # Price, above 0
+    neighbours: Neighbours  # Which tables must look alike
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))

@@ -44,15 +44,9 @@ __all__ = ["CentralDescent", "CuratedDescent"]
 
 @dataclass(frozen=True, eq=False)
 class CuratedDescent(Descent):
-    """Rounds, or one, that ask all users and add noise to their mean.
+    """Rounds, or one, that ask all users and add noise to their mean."""
 
-    Parameters
-    ----------
-    is_gaussian : bool
-        Whether the noise is Gaussian, at the setting's delta, or Laplace.
-    """
-
-    is_gaussian: bool
+    is_gaussian: bool  # Whether the noise is Gaussian, at the setting's delta, or Laplace
 
     @property
     @abstractmethod

@@ -57,23 +57,17 @@ _STEPS = 4000
 class UserRecords:
     """Vectors and targets of all users' records, private.
 
-    Parameters
-    ----------
-    features : numpy.ndarray of float, shape (p, records)
-        Entries in [-1, 1], the first row all 1, but for columns that are 0: of records that are elsewhere.
-    targets : numpy.ndarray of float, shape (records,)
-        In [-1, 1] for the squared loss, in [0, 1] for the logistic one.
-    offsets : numpy.ndarray of int64, shape (users + 1,)
-        Where each user's records begin, and where the last one's end; every user has one or more.
-
     Raises
     ------
     InternalError
         If shapes contradict one another or a user has no record or too many: the caller's bug.
     """
 
+    # Shape (p, records). Entries in [-1, 1], the first row all 1, but for columns that are 0: of records that are
+    # elsewhere.
     features: Floats
-    targets: Floats
+    targets: Floats  # Shape (records,). In [-1, 1] for the squared loss, in [0, 1] for the logistic one.
+    # Shape (users + 1,). Where each user's records begin, and where the last one's end; every user has one or more.
     offsets: Integers
 
     def __post_init__(self) -> None:

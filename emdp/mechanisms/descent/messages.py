@@ -79,18 +79,6 @@ def rounded_participation(share: float) -> float:
 class MessageDescent(Descent):
     """Messages of users, in the local or the shuffle model; see :class:`Descent`.
 
-    Parameters
-    ----------
-    law : VectorRandomizer or UserVectorMechanism
-        How the users of a round tell their gradients, made for that many users.
-    is_dealt : bool
-        Whether each user is in one round alone, or in all of them.
-    sampled : int, optional
-        ``k``: how many users a round draws, in secret. Nobody is dealt then.
-    participation : float, optional
-        ``q``: with what probability a user joins a round, a multiple of :data:`PARTICIPATION_STEP`; the law is made for
-        all users then.
-
     Raises
     ------
     UsageError
@@ -105,9 +93,12 @@ class MessageDescent(Descent):
     """0: the messages' probabilities are exact."""
     slack_delta: ClassVar[float] = 0.0
 
+    # How the users of a round tell their gradients, made for that many users.
     law: VectorRandomizer | UserVectorMechanism
-    is_dealt: bool = True
-    sampled: int | None = None
+    is_dealt: bool = True  # Whether each user is in one round alone, or in all of them
+    sampled: int | None = None  # `k`: how many users a round draws, in secret. Nobody is dealt then.
+    # `q`: with what probability a user joins a round, a multiple of `PARTICIPATION_STEP`; the law is made for all users
+    # then.
     participation: float | None = None
 
     def __post_init__(self) -> None:

@@ -67,18 +67,10 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True)
 class MomentRelease(DescentRelease):
-    """Weights from noisy moments, and what intervals need.
+    """Weights from noisy moments, and what intervals need."""
 
-    Parameters
-    ----------
-    curvature : tuple of tuple of float
-        ``A``: the noisy ``H``, symmetric.
-    products : tuple of float
-        The noisy ``b``.
-    """
-
-    curvature: tuple[tuple[float, ...], ...] = ()
-    products: tuple[float, ...] = ()
+    curvature: tuple[tuple[float, ...], ...] = ()  # `A`: the noisy `H`, symmetric
+    products: tuple[float, ...] = ()  # The noisy `b`
 
     def intervals(self, functions: Floats, level: float) -> list[tuple[float, float]]:
         """Return ends for linear functions of the least squares weights, which hold together with a probability.

@@ -73,45 +73,24 @@ SMALLEST_LENGTH, LARGEST_LENGTH = 1e-6, 1e6
 class DescentSetting:
     """Public numbers of a descent.
 
-    Parameters
-    ----------
-    users : int
-        ``n``.
-    dimension : int
-        ``p``, weights of the model, that of the constant among them.
-    loss : {"squared", "logistic"}
-        The loss.
-    clip : float
-        ``C``, largest 2-norm of a record's gradient.
-    radius : float
-        ``D``, largest 2-norm of the weights.
-    epsilon, delta : float
-        What may be spent in all; delta is 0 in the local model and above 0 in the shuffle model.
-    model : {"central", "local", "shuffle"}
-        Who is trusted.
-    records : int
-        Least number of records of a user, for ranges.
-    between : float, optional
-        How far users' own gradients spread around the mean one, in the 2-norm; without it no range is looked for.
-    elsewhere : bool
-        Whether records may be elsewhere, whose vector is 0.
-
     >>> setting = DescentSetting(1000, 3, "squared", 3.0, 1.0, 1.0)
     >>> setting.smoothness, setting.exponent
     (3.0, 38)
     """
 
-    users: int
-    dimension: int
-    loss: Loss
-    clip: float
-    radius: float
+    users: int  # `n`
+    dimension: int  # `p`, weights of the model, that of the constant among them
+    loss: Loss  # The loss
+    clip: float  # `C`, largest 2-norm of a record's gradient
+    radius: float  # `D`, largest 2-norm of the weights
+    # epsilon, delta: What may be spent in all; delta is 0 in the local model and above 0 in the shuffle model.
     epsilon: float
     delta: float = 0.0
-    model: str = "central"
-    records: int = 1
+    model: str = "central"  # "central", "local", "shuffle": who is trusted
+    records: int = 1  # Least number of records of a user, for ranges
+    # How far users' own gradients spread around the mean one, in the 2-norm; without it no range is looked for.
     between: float | None = None
-    elsewhere: bool = False
+    elsewhere: bool = False  # Whether records may be elsewhere, whose vector is 0
 
     def __post_init__(self) -> None:
         check_count("users", self.users)
@@ -162,34 +141,20 @@ class DescentSetting:
 
 @dataclass(frozen=True, eq=False)
 class DescentRelease:
-    """Weights that a descent found.
+    """Weights that a descent found."""
 
-    Parameters
-    ----------
-    weights : tuple of float
-        Of the rescaled features, the constant's first, in the ball.
-    """
-
-    weights: tuple[float, ...]
+    weights: tuple[float, ...]  # Of the rescaled features, the constant's first, in the ball
     mechanism: "Descent"
 
 
 @dataclass(frozen=True, eq=False)
 class Descent(ABC):
-    """A private way of running the rounds; frozen, holds no private value.
-
-    Parameters
-    ----------
-    setting : DescentSetting
-        The public numbers.
-    rounds : int
-        ``T``.
-    """
+    """A private way of running the rounds; frozen, holds no private value."""
 
     is_exact: ClassVar[bool] = False
 
-    setting: DescentSetting
-    rounds: int
+    setting: DescentSetting  # The public numbers
+    rounds: int  # `T`
 
     def __post_init__(self) -> None:
         check_count("rounds", self.rounds)

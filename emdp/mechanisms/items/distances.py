@@ -46,11 +46,6 @@ LARGEST_GROUP = 400
 class ItemDistances:
     """All items of a finite space, with distances rounded down.
 
-    Parameters
-    ----------
-    space : Space
-        A finite space: 2 to ``LARGEST_ITEMS`` items, an unlisted neutral item included.
-
     Raises
     ------
     UsageError
@@ -62,7 +57,7 @@ class ItemDistances:
     ([[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [1.0, 1.0, 0.0]], 0.25)
     """
 
-    space: Space
+    space: Space  # A finite space: 2 to `LARGEST_ITEMS` items, an unlisted neutral item included
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):

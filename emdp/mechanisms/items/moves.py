@@ -120,13 +120,6 @@ class TieredMoves:
 class GivenMoves(TieredMoves):
     """Moves with given weights.
 
-    Parameters
-    ----------
-    items : int
-        ``k``, from 2.
-    weights : tuple of int
-        ``b_j``: from 1, and at most ``2^62/k``.
-
     Raises
     ------
     UsageError
@@ -137,8 +130,8 @@ class GivenMoves(TieredMoves):
     [0.75, 0.375]
     """
 
-    items: int
-    weights: tuple[int, ...]
+    items: int  # `k`, from 2
+    weights: tuple[int, ...]  # `b_j`: from 1, and at most `2^62/k`
 
     theorem: ClassVar[str] = "readers of several tiers have what the strongest has (tiers-and-recoverability.md 2)"
 

@@ -56,21 +56,11 @@ WIDEST = 160.0
 
 @dataclass(frozen=True)
 class Chart(ABC):
-    """A contraction of a space's domain into R^d, and a way back.
+    """A contraction of a space's domain into R^d, and a way back."""
 
-    Parameters
-    ----------
-    dimension : int
-        The ``d`` of R^d.
-    radius : float
-        Bound of ``||T(x)||_2`` on the domain, rounded up, in natural units.
-    error : float
-        Bound of the 2-norm of ``to_plane(x) - T(x)``, in natural units.
-    """
-
-    dimension: int
-    radius: float
-    error: float
+    dimension: int  # The `d` of R^d
+    radius: float  # Bound of `||T(x)||_2` on the domain, rounded up, in natural units
+    error: float  # Bound of the 2-norm of `to_plane(x) - T(x)`, in natural units
 
     moved: ClassVar[float] = 1.0
     # How far noise moves an item, on average, as a share of its length: before any clamp, for small noise.

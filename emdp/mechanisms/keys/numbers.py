@@ -64,21 +64,11 @@ Numbers = Callable[[list[int]], Rows]
 
 @dataclass(frozen=True)
 class FoundKeys:
-    """The keys that passed, with what was released of them.
+    """The keys that passed, with what was released of them."""
 
-    Attributes
-    ----------
-    index : tuple of int
-        Which of the keys passed, rising.
-    people : tuple of Fraction
-        Their noisy numbers of users.
-    numbers : tuple of tuple of Fraction
-        For each number its noisy values.
-    """
-
-    index: tuple[int, ...]
-    people: tuple[Fraction, ...]
-    numbers: tuple[tuple[Fraction, ...], ...]
+    index: tuple[int, ...]  # Which of the keys passed, rising
+    people: tuple[Fraction, ...]  # Their noisy numbers of users
+    numbers: tuple[tuple[Fraction, ...], ...]  # For each number its noisy values
 
 
 class NumberedKeys(ABC):
@@ -151,11 +141,6 @@ class NumberedKeys(ABC):
 class KeysThenNumbers(NumberedKeys):
     """Keys by a threshold of its own noise, then their numbers with Laplace noise: theorem 1 of the module.
 
-    Parameters
-    ----------
-    noise : LaplaceMechanism or None
-        For the numbers, in the order of keys for each number; its dimension is ``r L m``. None where there are none.
-
     Raises
     ------
     UsageError
@@ -175,6 +160,7 @@ class KeysThenNumbers(NumberedKeys):
     slack_delta: ClassVar[float] = 0.0
 
     keys: KeyThreshold
+    # For the numbers, in the order of keys for each number; its dimension is `r L m`. None where there are none.
     noise: LaplaceMechanism | None = None
 
     def __post_init__(self) -> None:
@@ -225,18 +211,6 @@ class KeysThenNumbers(NumberedKeys):
 class KeysWithNumbers(NumberedKeys):
     """Keys by a threshold on one of their numbers, all with one Gaussian noise: theorem 2 of the module.
 
-    Parameters
-    ----------
-    noise : GaussianMechanism
-        For all numbers, the number of users among them as it is; its dimension is ``r L m``. Its delta is
-        ``delta_0``.
-    keys : int
-        ``L``.
-    neighbours : {"replace", "remove"}
-        What the noise's sensitivity is for.
-    threshold_delta : float
-        What the threshold may cost, in (0, 1).
-
     Raises
     ------
     UsageError
@@ -252,10 +226,11 @@ class KeysWithNumbers(NumberedKeys):
     (70, True)
     """
 
+    # For all numbers, the number of users among them as it is; its dimension is `r L m`. Its delta is `delta_0`.
     noise: GaussianMechanism
-    keys: int
-    neighbours: Neighbours
-    threshold_delta: float
+    keys: int  # `L`
+    neighbours: Neighbours  # What the noise's sensitivity is for
+    threshold_delta: float  # What the threshold may cost, in (0, 1)
 
     def __post_init__(self) -> None:
         _check_dimension(self.noise.dimension, moved_users(self.neighbours) * check_count("keys", self.keys))

@@ -77,43 +77,25 @@ _LARGEST_COUNT = 2**52
 
 @dataclass(frozen=True)
 class NoisyKeys:
-    """The keys that passed a threshold.
+    """The keys that passed a threshold."""
 
-    Attributes
-    ----------
-    index : ndarray of int64
-        Which of the counts passed, in their order.
-    counts : ndarray of float64
-        Their noisy counts; whole numbers unless the noise is Gaussian.
-    """
-
-    index: Integers
-    counts: Floats
+    index: Integers  # Which of the counts passed, in their order
+    counts: Floats  # Their noisy counts; whole numbers unless the noise is Gaussian
 
 
 @dataclass(frozen=True)
 class KeyThreshold(ABC):
     """Noise on counts of users by key, and the least threshold for a price; frozen, holds no private value.
 
-    Parameters
-    ----------
-    epsilon : float
-        In [1e-6, 100].
-    delta : float
-        In [1e-25, 1).
-    keys : int
-        ``L``, the most keys of a user, from 1 to 2^16.
-    neighbours : {"replace", "remove"}
-        Which tables must look alike: with one user's records replaced, or with all of them removed.
-
     References
     ----------
     user-level-sql.md 2.5; the module's theorems.
     """
 
-    epsilon: float
-    delta: float
-    keys: int
+    epsilon: float  # In [1e-6, 100]
+    delta: float  # In [1e-25, 1)
+    keys: int  # `L`, the most keys of a user, from 1 to 2^16
+    # Which tables must look alike: with one user's records replaced, or with all of them removed.
     neighbours: Neighbours
     name: ClassVar[str]
 

@@ -69,15 +69,7 @@ class WeightedKeys:
 
     Parameters
     ----------
-    epsilon : float
-        In [1e-6, 100].
-    delta : float
-        In [1e-25, 1).
-    keys : int
-        ``L``, the most keys of a user in a round, from 1 to 2^14.
     neighbours : {"replace", "remove"}
-    shares : tuple of float
-        How ``mu^2`` is divided among the rounds: positive numbers, at most 8.
 
     Guarantee
     ---------
@@ -93,11 +85,11 @@ class WeightedKeys:
     slack_delta: ClassVar[float] = 0.0
     is_exact: ClassVar[bool] = False
 
-    epsilon: float
-    delta: float
-    keys: int
+    epsilon: float  # In [1e-6, 100]
+    delta: float  # In [1e-25, 1)
+    keys: int  # `L`, the most keys of a user in a round, from 1 to 2^14
     neighbours: Neighbours
-    shares: tuple[float, ...] = (0.1, 0.2, 0.7)
+    shares: tuple[float, ...] = (0.1, 0.2, 0.7)  # How `mu^2` is divided among the rounds: positive numbers, at most 8
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))

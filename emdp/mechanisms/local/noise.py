@@ -45,11 +45,6 @@ _NORMAL_MARGIN = 1e-9
 class LocalNoise:
     """One mechanism for every user, and the average of their messages.
 
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism
-        The noise, calibrated to the change of one user's mean.
-
     Guarantee
     ---------
     That of ``mechanism``, unbounded and local.
@@ -64,7 +59,7 @@ class LocalNoise:
     is_exact: ClassVar[bool] = False
     """False: a constant needs no messages."""
 
-    mechanism: AdditiveMechanism
+    mechanism: AdditiveMechanism  # The noise, calibrated to the change of one user's mean
     users: int
 
     def __post_init__(self) -> None:

@@ -50,23 +50,15 @@ _PROBABILITY_ERROR = 2.0**-48
 
 @dataclass(frozen=True)
 class OneBitCoordinate:
-    """Public facts about one coordinate.
+    """Public facts about one coordinate."""
 
-    Parameters
-    ----------
-    low, high : float
-        Range of a user's mean, ``low < high``.
-    rate : float
-        ``e``: how fast the log-probability may move, per unit of the coordinate: ``alpha/l``, or
-        ``(exp(epsilon) - 1)/(2 B)``; rounded down.
-    error : float
-        Bound on |computed - exact| of a user's mean.
-    """
-
+    # low, high: Range of a user's mean, `low < high`.
     low: float
     high: float
+    # `e`: how fast the log-probability may move, per unit of the coordinate: `alpha/l`, or `(exp(epsilon) - 1)/(2 B)`;
+    # rounded down.
     rate: float
-    error: float = 0.0
+    error: float = 0.0  # Bound on |computed - exact| of a user's mean
 
     def __post_init__(self) -> None:
         check_finite("low", self.low)
@@ -102,17 +94,6 @@ class OneBitCoordinate:
 class LocalOneBit:
     """Signs of all users, and the means that they estimate.
 
-    Parameters
-    ----------
-    coordinates : tuple of OneBitCoordinate
-        With the rates that each bit has.
-    users : int
-        How many users there are; at least as many as coordinates where these are dealt out.
-    is_dealt : bool
-        Whether a user reports one coordinate instead of all.
-    messages : int
-        Bits of each coordinate that a user reports.
-
     Raises
     ------
     UsageError
@@ -129,10 +110,10 @@ class LocalOneBit:
     is_exact: ClassVar[bool] = False
     slack_delta: ClassVar[float] = 0.0
 
-    coordinates: tuple[OneBitCoordinate, ...]
-    users: int
-    is_dealt: bool = False
-    messages: int = 1
+    coordinates: tuple[OneBitCoordinate, ...]  # With the rates that each bit has
+    users: int  # How many users there are; at least as many as coordinates where these are dealt out
+    is_dealt: bool = False  # Whether a user reports one coordinate instead of all
+    messages: int = 1  # Bits of each coordinate that a user reports
 
     def __post_init__(self) -> None:
         if not self.coordinates:

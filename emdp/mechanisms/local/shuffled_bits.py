@@ -45,10 +45,6 @@ class ShuffledOneBit(LocalOneBit):
     ----------
     coordinates, users, is_dealt, messages
         As in :class:`LocalOneBit`; coordinates are never dealt out.
-    unmixed : float
-        What one sign promises whoever sees it before it is mixed: ``alpha0`` or ``epsilon0``.
-    level : {"alpha0", "epsilon0"}
-        Which of both it is.
 
     Raises
     ------
@@ -66,8 +62,8 @@ class ShuffledOneBit(LocalOneBit):
         "(shuffle-known-randomizers 4)"
     )
 
-    unmixed: float = 1.0
-    level: str = "alpha0"
+    unmixed: float = 1.0  # What one sign promises whoever sees it before it is mixed: `alpha0` or `epsilon0`
+    level: str = "alpha0"  # "alpha0", "epsilon0": which of both it is
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -80,12 +80,6 @@ class ShuffledPlanes(LocalOneBit):
         ``n``.
     messages : int
         ``R m``: signs of each mean that a user sends, a multiple of the number of planes.
-    strengths : tuple of float
-        ``epsilon_k`` of one sign of each plane, the most significant first, 1 to 16 of them.
-    blocks : int
-        ``s``: of how many means a user reports; 0 for all.
-    is_mixed : bool
-        Whether messages are mixed; else they are local.
 
     Guarantee
     ---------
@@ -108,9 +102,10 @@ class ShuffledPlanes(LocalOneBit):
             return "mixed bit planes, each sign a place-sign message mixed apart, one product (multimessage-shuffle 2)"
         return "digits of sampled means, whose epsilons add up (local-shuffle-userlevel.md 4.2)"
 
+    # `epsilon_k` of one sign of each plane, the most significant first, 1 to 16 of them.
     strengths: tuple[float, ...] = ()
-    blocks: int = 0
-    is_mixed: bool = True
+    blocks: int = 0  # `s`: of how many means a user reports; 0 for all
+    is_mixed: bool = True  # Whether messages are mixed; else they are local
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -44,11 +44,6 @@ _BITS = 62
 class TieredBits:
     """Bits of all users about their means, and what each tier's readers make of them.
 
-    Parameters
-    ----------
-    tiers : tuple of LocalOneBit
-        Bits at each level, the strongest reader's first: of the same coordinates, ranges and users.
-
     Raises
     ------
     UsageError
@@ -70,6 +65,7 @@ class TieredBits:
     is_exact: ClassVar[bool] = False
     slack_delta: ClassVar[float] = 0.0
 
+    # Bits at each level, the strongest reader's first: of the same coordinates, ranges and users.
     tiers: tuple[LocalOneBit, ...]
 
     def __post_init__(self) -> None:

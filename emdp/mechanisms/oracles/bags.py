@@ -22,15 +22,6 @@ class Bags:
     """The bags of some users: user ``u`` has ``counts[e]`` records of item ``codes[e]``, ``offsets[u] <= e <
     offsets[u+1]``.
 
-    Parameters
-    ----------
-    offsets : numpy.ndarray of int64
-        Shape (users + 1,), from 0 to the number of entries, increasing: no user is empty.
-    codes : numpy.ndarray of int64
-        Shape (entries,): items, at least 0.
-    counts : numpy.ndarray of int64
-        Shape (entries,), at least 1; together at most 2^62.
-
     Raises
     ------
     UsageError
@@ -41,9 +32,9 @@ class Bags:
     (2, [0.375, 0.5, 0.0, 0.0, 0.125])
     """
 
-    offsets: Integers
-    codes: Integers
-    counts: Integers
+    offsets: Integers  # Shape (users + 1,), from 0 to the number of entries, increasing: no user is empty
+    codes: Integers  # Shape (entries,): items, at least 0
+    counts: Integers  # Shape (entries,), at least 1; together at most 2^62
 
     def __post_init__(self) -> None:
         codes = check_integer_array("codes", self.codes, low=0, high=2**62)

@@ -34,18 +34,10 @@ _HALVINGS = 2
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """An oracle and what its mixed messages guarantee.
+    """An oracle and what its mixed messages guarantee."""
 
-    Attributes
-    ----------
-    oracle : FrequencyOracle
-        Its ``epsilon`` is what holds where whoever mixes tells who sent what.
-    reached : float
-        The level that was asked for, as it is met, rounded up.
-    """
-
-    oracle: FrequencyOracle
-    reached: float
+    oracle: FrequencyOracle  # Its `epsilon` is what holds where whoever mixes tells who sent what
+    reached: float  # The level that was asked for, as it is met, rounded up
     theorem: str
 
 

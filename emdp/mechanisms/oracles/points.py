@@ -37,13 +37,6 @@ __all__ = ["Points"]
 class Points:
     """The points of a projective space.
 
-    Parameters
-    ----------
-    q : int
-        A prime.
-    t : int
-        Coordinates, at least 2.
-
     >>> points = Points(3, 2)
     >>> points.count, points.vectors(np.arange(4)).tolist()
     (4, [[1, 0], [1, 1], [1, 2], [0, 1]])
@@ -51,8 +44,8 @@ class Points:
     [2, 0, 0, 5]
     """
 
-    q: int
-    t: int
+    q: int  # A prime
+    t: int  # Coordinates, at least 2
 
     @property
     def count(self) -> int:

@@ -43,15 +43,6 @@ TIERED_METHODS: tuple[TieredMethod, ...] = ("krr", "hadamard")
 class TieredOracle:
     """Messages of all users about one record each, and what each tier's readers make of them.
 
-    Parameters
-    ----------
-    method : {"krr", "hadamard"}
-        The item itself, or one bit of it.
-    items, users : int
-        As of :class:`~emdp.mechanisms.oracles.oracle.FrequencyOracle`; at most 4096 items with ``"krr"``.
-    epsilons : tuple of float
-        Levels, falling, from 1e-6 to 40.
-
     Raises
     ------
     UsageError
@@ -70,10 +61,11 @@ class TieredOracle:
     """0: messages are drawn from integer probabilities."""
     slack_delta: ClassVar[float] = 0.0
 
-    method: TieredMethod
+    method: TieredMethod  # The item itself, or one bit of it
+    # items, users: As of `emdp.mechanisms.oracles.oracle.FrequencyOracle`; at most 4096 items with `"krr"`.
     items: int
     users: int
-    epsilons: tuple[float, ...]
+    epsilons: tuple[float, ...]  # Levels, falling, from 1e-6 to 40
 
     theorem: ClassVar[str] = (
         "one message a user and a key for each stronger reader, who cost together what the strongest does "

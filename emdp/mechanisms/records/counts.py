@@ -72,13 +72,7 @@ class DistinctCounts:
 
     Parameters
     ----------
-    epsilon : float
-        Price, in (0, 1000].
     neighbours : {"replace", "remove"}
-    groups : int
-        ``G``, public.
-    cap : int or None
-        ``l``, the most values of a user; None to choose it.
 
     Guarantee
     ---------
@@ -89,10 +83,10 @@ class DistinctCounts:
     DistinctRelease(counts=(1, 2), cap=1)
     """
 
-    epsilon: float
+    epsilon: float  # Price, in (0, 1000]
     neighbours: Neighbours
-    groups: int
-    cap: int | None = None
+    groups: int  # `G`, public
+    cap: int | None = None  # `l`, the most values of a user; None to choose it
     slack_epsilon: ClassVar[float] = 0.0
     slack_delta: ClassVar[float] = 0.0
     is_exact: ClassVar[bool] = False

@@ -46,17 +46,6 @@ _LARGEST_SCORE = 2**60
 class GeneralisedChoice:
     """The choice of a candidate with a small score.
 
-    Parameters
-    ----------
-    sensitivities : tuple of int
-        ``d_j``, each at least 1; at least one, at most 1024.
-    epsilon : float
-        Price, in (0, 1000].
-    neighbours : {"replace", "remove"}
-        What the sensitivities are for.
-    failure : float
-        ``beta``, in (0, 1).
-
     Guarantee
     ---------
     ``epsilon``-DP at user level, the scores moving as stated: the module's theorem.
@@ -68,10 +57,10 @@ class GeneralisedChoice:
 
     theorem: ClassVar[str] = "generalised exponential mechanism by permute-and-flip (user-level-sql.md 2.7)"
 
-    sensitivities: tuple[int, ...]
-    epsilon: float
-    neighbours: Neighbours
-    failure: float = 0.05
+    sensitivities: tuple[int, ...]  # `d_j`, each at least 1; at least one, at most 1024
+    epsilon: float  # Price, in (0, 1000]
+    neighbours: Neighbours  # What the sensitivities are for
+    failure: float = 0.05  # `beta`, in (0, 1)
 
     def __post_init__(self) -> None:
         if not isinstance(self.sensitivities, tuple) or not 1 <= len(self.sensitivities) <= _MOST_CANDIDATES:

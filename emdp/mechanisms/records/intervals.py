@@ -35,8 +35,6 @@ class QuantileIntervals:
     ----------
     levels, epsilon, neighbours, cap, groups
         As of :class:`emdp.mechanisms.records.quantiles.RecordQuantiles`.
-    failure : float
-        In (0, 1): each interval misses the quantile of the weighted records with at most this probability.
 
     Guarantee
     ---------
@@ -51,7 +49,7 @@ class QuantileIntervals:
     epsilon: float
     neighbours: Neighbours
     cap: int
-    failure: float
+    failure: float  # In (0, 1): each interval misses the quantile of the weighted records with at most this probability
     groups: int = 1
     slack_epsilon: ClassVar[float] = 0.0
     slack_delta: ClassVar[float] = 0.0

@@ -92,15 +92,7 @@ class RecordQuantiles:
 
     Parameters
     ----------
-    levels : tuple of float
-        In (0, 1), rising; each means the decimal that it prints as.
-    epsilon : float
-        Price of all of them, in (0, 1000].
     neighbours : {"replace", "remove"}
-    cap : int
-        ``C``: the most weight of a user, in the unit of the weights, from 1 to 2^60.
-    groups : int
-        Groups of records that are released together.
 
     Guarantee
     ---------
@@ -112,11 +104,11 @@ class RecordQuantiles:
     (2,)
     """
 
-    levels: tuple[float, ...]
-    epsilon: float
+    levels: tuple[float, ...]  # In (0, 1), rising; each means the decimal that it prints as
+    epsilon: float  # Price of all of them, in (0, 1000]
     neighbours: Neighbours
-    cap: int
-    groups: int = 1
+    cap: int  # `C`: the most weight of a user, in the unit of the weights, from 1 to 2^60
+    groups: int = 1  # Groups of records that are released together
 
     def __post_init__(self) -> None:
         check_count("groups", self.groups)
@@ -230,10 +222,6 @@ class QuantileInterval:
     ----------
     level, epsilon, neighbours, cap
         As of :class:`RecordQuantiles`, with one level.
-    failure : float
-        In (0, 1): the interval misses the quantile of the weighted records with at most this probability.
-    groups : int
-        Groups of records that are released for this price together, a call of :meth:`release` each: theorem 4.
 
     >>> QuantileInterval(0.5, 100.0, "remove", 1, 0.05).release([1000, 1000, 1, 1000, 1000])
     (2, 1, 3)
@@ -245,8 +233,8 @@ class QuantileInterval:
     epsilon: float
     neighbours: Neighbours
     cap: int
-    failure: float
-    groups: int = 1
+    failure: float  # In (0, 1): the interval misses the quantile of the weighted records with at most this probability
+    groups: int = 1  # Groups of records that are released for this price together, a call of `release` each: theorem 4
     slack_epsilon: ClassVar[float] = 0.0
     slack_delta: ClassVar[float] = 0.0
     is_exact: ClassVar[bool] = False

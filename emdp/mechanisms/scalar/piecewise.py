@@ -52,23 +52,14 @@ _STEPS = 2**32
 class PiecewiseLaw:
     """The integers of the module's text.
 
-    Parameters
-    ----------
-    steps : int
-        ``G``, even, from 2 to 2^32.
-    window : int
-        ``W``, from 1 to ``G``.
-    inside : int
-        ``a``, from 1 to ``2^62 - 1``.
-
     >>> law = PiecewiseLaw.from_epsilon(Fraction(2), steps=4)
     >>> law.window, [round(float(law.probability(0, y)), 3) for y in range(law.outputs)]
     (1, [0.649, 0.088, 0.088, 0.088, 0.088])
     """
 
-    steps: int
-    window: int
-    inside: int
+    steps: int  # `G`, even, from 2 to 2^32
+    window: int  # `W`, from 1 to `G`
+    inside: int  # `a`, from 1 to `2^62 - 1`
 
     @classmethod
     def from_epsilon(cls, epsilon: Fraction, steps: int = _STEPS) -> "PiecewiseLaw":

@@ -60,42 +60,16 @@ MOST_USERS = 2**40
 
 @dataclass(frozen=True, eq=False)
 class FoundStrings:
-    """Result of a search.
+    """Result of a search."""
 
-    Parameters
-    ----------
-    strings : tuple of bytes
-        Most frequent first.
-    estimates : numpy.ndarray
-        Their estimated frequencies, by the users of the last level.
-    half_width : float
-        ``w``: all of them are this near to the truth, with the search's probability.
-    """
-
-    strings: tuple[bytes, ...]
-    estimates: Floats
-    half_width: float
+    strings: tuple[bytes, ...]  # Most frequent first
+    estimates: Floats  # Their estimated frequencies, by the users of the last level
+    half_width: float  # `w`: all of them are this near to the truth, with the search's probability
 
 
 @dataclass(frozen=True)
 class HeavyHitterSearch:
     """A planned search for all strings with a frequency of at least ``threshold``.
-
-    Parameters
-    ----------
-    users : int
-        The public number of users.
-    epsilon : float
-        User-level epsilon of every user's one message.
-    threshold : float
-        Frequency from which strings are found, in (0, 1): the share of an average user's records.
-    alphabet : bytes
-        The public bytes that strings consist of, distinct, not NUL. Text is to be encoded first.
-    length : int
-        Most bytes of a string that can be found. Longer strings, the empty one and those with other bytes count as
-        none of the candidates.
-    beta : float
-        Probability that the statement on what is found fails.
 
     Raises
     ------
@@ -111,12 +85,14 @@ class HeavyHitterSearch:
     (2, 3, True)
     """
 
-    users: int
-    epsilon: float
-    threshold: float
-    alphabet: bytes
+    users: int  # The public number of users
+    epsilon: float  # User-level epsilon of every user's one message
+    threshold: float  # Frequency from which strings are found, in (0, 1): the share of an average user's records
+    alphabet: bytes  # The public bytes that strings consist of, distinct, not NUL. Text is to be encoded first.
+    # Most bytes of a string that can be found. Longer strings, the empty one and those with other bytes count as none
+    # of the candidates.
     length: int
-    beta: float = 0.01
+    beta: float = 0.01  # Probability that the statement on what is found fails
     oracle: type[FrequencyOracle] = OneBitHadamardOracle
 
     def __post_init__(self) -> None:

@@ -75,17 +75,6 @@ MARGIN = 2.0**-40
 class StableHistogram:
     """Noise on the slots of strings that occur, and a threshold.
 
-    Parameters
-    ----------
-    users : int
-        ``n``, public.
-    epsilon, delta : float
-        User-level price, both above 0.
-    slots : int
-        ``c``, slots of a user.
-    failure : float
-        In (0, 1): what is said of the strings that are found fails with at most this probability.
-
     Raises
     ------
     UsageError
@@ -100,11 +89,12 @@ class StableHistogram:
     (3512, 0.00098)
     """
 
-    users: int
+    users: int  # `n`, public
+    # epsilon, delta: User-level price, both above 0.
     epsilon: float
     delta: float
-    slots: int
-    failure: float = 0.01
+    slots: int  # `c`, slots of a user
+    failure: float = 0.01  # In (0, 1): what is said of the strings that are found fails with at most this probability
 
     def __post_init__(self) -> None:
         if check_count("users", self.users) > MOST_USERS:

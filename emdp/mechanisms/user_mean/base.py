@@ -49,49 +49,28 @@ _FINE = 8
 class UserMeanSetting:
     """Public numbers from which a mechanism is chosen.
 
-    Parameters
-    ----------
-    users : int
-        ``n``, at least 1. Neighbours replace one user's records; ``n`` is public.
-    low, high : float
-        Bounds of a user's mean, ``low < high``.
-    epsilon : float
-        User-level epsilon, from 1e-6 to 1e6.
-    delta : float
-        In [0, 1); above 0 in the shuffle model, 0 in the local one, where messages are pure.
-    model : {"central", "local", "shuffle"}
-        Who is trusted: a curator, nobody, or whoever mixes the messages.
-    spread : float, optional
-        Sub-Gaussian parameter of one record around its user's own mean. Without it no range can be found.
-    between : float
-        Sub-Gaussian parameter of the users' own means around the common one; 0 for users who are all alike.
-    records : int
-        Every user is assumed to have at least so many records. Accuracy rests on it, privacy does not.
-    failure : float
-        In (0, 1): how often the range may miss somebody's mean. Half of it is ``gamma``, for means outside of ``tau``,
-        half is for a wrong bin.
-    error : float
-        Bound on |computed - exact| of a user's mean.
-    elsewhere : bool
-        Whether users may have no mean, being elsewhere.
-
     >>> setting = UserMeanSetting(2000, -50, 50, 2.0, model="local", spread=1.0, records=100, failure=0.1)
     >>> round(setting.radius, 4), setting.bins.count
     (0.4752, 106)
     """
 
-    users: int
+    users: int  # `n`, at least 1. Neighbours replace one user's records; `n` is public.
+    # low, high: Bounds of a user's mean, `low < high`.
     low: float
     high: float
-    epsilon: float
-    delta: float = 0.0
-    model: Model = "central"
+    epsilon: float  # User-level epsilon, from 1e-6 to 1e6
+    delta: float = 0.0  # In [0, 1); above 0 in the shuffle model, 0 in the local one, where messages are pure
+    model: Model = "central"  # Who is trusted: a curator, nobody, or whoever mixes the messages
+    # Sub-Gaussian parameter of one record around its user's own mean. Without it no range can be found.
     spread: float | None = None
+    # Sub-Gaussian parameter of the users' own means around the common one; 0 for users who are all alike.
     between: float = 0.0
-    records: int = 1
+    records: int = 1  # Every user is assumed to have at least so many records. Accuracy rests on it, privacy does not.
+    # In (0, 1): how often the range may miss somebody's mean. Half of it is `gamma`, for means outside of `tau`, half
+    # is for a wrong bin.
     failure: float = 0.01
-    error: float = 0.0
-    elsewhere: bool = False
+    error: float = 0.0  # Bound on |computed - exact| of a user's mean
+    elsewhere: bool = False  # Whether users may have no mean, being elsewhere
 
     def __post_init__(self) -> None:
         check_count("users", self.users)
@@ -175,29 +154,17 @@ class UserMeanSetting:
 
 @dataclass(frozen=True, eq=False)
 class UserMeanRelease:
-    """A released mean over users: post-processing of messages that are paid for.
-
-    Parameters
-    ----------
-    value : fractions.Fraction
-        The estimate; unbiased for the mean of the users' means cut to ``range``. It may lie outside of the bounds.
-    range : tuple of float
-        Ends of the interval that the means were cut to.
-    near : float, optional
-        Estimated share of users in the chosen bin and its two neighbours, within [0, 1]: near 1 where ``spread`` and
-        ``between`` describe the users, less where they differ more. None where round one gives no such estimate.
-    near_error : float, optional
-        Standard error of ``near``, rounded up.
-    exponent : int
-        Of the fixed point that the means came in.
-    """
+    """A released mean over users: post-processing of messages that are paid for."""
 
     mechanism: "UserMeanMechanism"
+    # The estimate; unbiased for the mean of the users' means cut to `range`. It may lie outside of the bounds.
     value: Fraction
-    range: tuple[float, float]
+    range: tuple[float, float]  # Ends of the interval that the means were cut to
+    # Estimated share of users in the chosen bin and its two neighbours, within [0, 1]: near 1 where `spread` and
+    # `between` describe the users, less where they differ more. None where round one gives no such estimate.
     near: float | None = None
-    near_error: float | None = None
-    exponent: int = 0
+    near_error: float | None = None  # Standard error of `near`, rounded up
+    exponent: int = 0  # Of the fixed point that the means came in
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return ends of an interval that holds the mean of the users' means with probability at least ``level``.

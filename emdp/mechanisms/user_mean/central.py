@@ -39,11 +39,6 @@ _LARGEST_FIRST = 30.0
 class CentralMean(UserMeanMechanism):
     """One round: noise on the bounds.
 
-    Parameters
-    ----------
-    setting : UserMeanSetting
-        What it is for; its delta is used where that makes the noise smaller.
-
     >>> import numpy as np
     >>> mechanism = CentralMean(setting=UserMeanSetting(1000, 0.0, 1.0, 1.0))
     >>> release = mechanism.release(iter([np.full(1000, 2**39)]), exponent=40, neutral=0)
@@ -53,7 +48,7 @@ class CentralMean(UserMeanMechanism):
 
     theorem: ClassVar[str] = "noise for a sensitivity of (high - low)/n on the mean of clipped means (EMD 2, EMD 8.5)"
 
-    setting: UserMeanSetting
+    setting: UserMeanSetting  # What it is for; its delta is used where that makes the noise smaller
 
     @property
     def name(self) -> str:
@@ -114,13 +109,6 @@ class CentralMean(UserMeanMechanism):
 class CentralRange(CentralMean):
     """Two rounds: a private bin, then noise on the interval that it stands for.
 
-    Parameters
-    ----------
-    first : float
-        Epsilon of round one, from 1e-6 and below that of the setting.
-    kind : type
-        ``MedianRange`` or ``HistogramRange``.
-
     >>> setting = UserMeanSetting(2000, -50, 50, 2.0, spread=1.0, records=100, failure=0.1)
     >>> mechanism = CentralRange(setting=setting, first=1.0, kind=MedianRange)
     >>> round(mechanism.deviation, 4), mechanism.missed_range
@@ -131,8 +119,8 @@ class CentralRange(CentralMean):
         "private bin, then noise for a sensitivity of 6 tau/n; the epsilons add up (LSU 2.4, corrected)"
     )
 
-    first: float
-    kind: type[MedianRange] | type[HistogramRange]
+    first: float  # Epsilon of round one, from 1e-6 and below that of the setting
+    kind: type[MedianRange] | type[HistogramRange]  # `MedianRange` or `HistogramRange`
 
     def __post_init__(self) -> None:
         if not is_worth_a_range(self.setting):

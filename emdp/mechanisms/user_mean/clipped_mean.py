@@ -118,27 +118,17 @@ class _Somewhere:
 class ClippedMean:
     """A noisy mean of users' numbers, clipped to an interval.
 
-    Parameters
-    ----------
-    low, high : float
-        The interval, ``low < high``.
-    users : int
-        ``n``.
-    epsilon : float
-        What it costs, positive.
-    delta : float
-        0 for Laplace noise, above 0 for Gaussian noise.
-
     >>> mean = ClippedMean(0.0, 6.0, 1000, 1.0)
     >>> round(mean.deviation, 6), abs(float(mean.release(iter([np.full(1000, 3)]), 0)) - 3) < 1
     (0.008485, True)
     """
 
+    # low, high: The interval, `low < high`.
     low: float
     high: float
-    users: int
-    epsilon: float
-    delta: float = 0.0
+    users: int  # `n`
+    epsilon: float  # What it costs, positive
+    delta: float = 0.0  # 0 for Laplace noise, above 0 for Gaussian noise
 
     def __post_init__(self) -> None:
         low, high = check_finite("low", self.low), check_finite("high", self.high)

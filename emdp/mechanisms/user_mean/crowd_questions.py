@@ -23,15 +23,6 @@ SUMS_AT_ONCE = 2**22
 class Bins:
     """Counts or draws of range stages among their users.
 
-    Parameters
-    ----------
-    stages : tuple of RangeStage
-        One for each group, or all for everybody.
-    columns : tuple of int
-        Which of a user's numbers each stage is about.
-    exponents : tuple of int
-        Of the fixed point of these numbers.
-
     >>> from emdp.mechanisms.user_mean.range_bins import RangeBins
     >>> from emdp.mechanisms.user_mean.range_stage import MedianRange
     >>> asked = Bins((MedianRange(RangeBins(0.0, 4.0, 0.5), 3, 1.0),), (0,), (0,))
@@ -39,9 +30,9 @@ class Bins:
     [1, 0, 0, 2]
     """
 
-    stages: tuple[RangeStage, ...]
-    columns: tuple[int, ...]
-    exponents: tuple[int, ...]
+    stages: tuple[RangeStage, ...]  # One for each group, or all for everybody
+    columns: tuple[int, ...]  # Which of a user's numbers each stage is about
+    exponents: tuple[int, ...]  # Of the fixed point of these numbers
 
     @property
     def size(self) -> int:
@@ -62,24 +53,15 @@ class Bins:
 class Messages:
     """One message of every user of a group about one of the numbers, added up.
 
-    Parameters
-    ----------
-    laws : tuple of ScalarRandomizer
-        One for each group, or all for everybody.
-    columns : tuple of int
-        Which of a user's numbers each is about.
-    exponents : tuple of int
-        Of the fixed point of these numbers.
-
     >>> from emdp.mechanisms.scalar.one_bit import OneBitScalar
     >>> asked = Messages((OneBitScalar(0.0, 1.0, 30.0),), (0,), (0,))
     >>> asked.sums(np.array([[1], [1], [0]]), [np.array([0, 1])]).tolist()
     [2]
     """
 
-    laws: tuple[ScalarRandomizer, ...]
-    columns: tuple[int, ...]
-    exponents: tuple[int, ...]
+    laws: tuple[ScalarRandomizer, ...]  # One for each group, or all for everybody
+    columns: tuple[int, ...]  # Which of a user's numbers each is about
+    exponents: tuple[int, ...]  # Of the fixed point of these numbers
 
     @property
     def size(self) -> int:

@@ -68,19 +68,11 @@ def unit_variance(scalar: ScalarMaker, strength: float) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LocalUserMean(UserMeanMechanism):
-    """Common part of the three ways.
-
-    Parameters
-    ----------
-    second : float
-        Epsilon of the message about the mean, or of each of its signs, from 1e-6 to 30.
-    scalar : callable
-        From ``low``, ``high`` and an epsilon to the randomizer of that message.
-    """
+    """Common part of the three ways."""
 
     setting: UserMeanSetting
-    second: float
-    scalar: ScalarMaker = best_scalar
+    second: float  # Epsilon of the message about the mean, or of each of its signs, from 1e-6 to 30
+    scalar: ScalarMaker = best_scalar  # From `low`, `high` and an epsilon to the randomizer of that message
 
     @property
     def epsilon0(self) -> float:
@@ -182,15 +174,9 @@ class OneRound(LocalUserMean):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TwoRounds(LocalUserMean):
-    """Common part of the two ways with a range.
+    """Common part of the two ways with a range."""
 
-    Parameters
-    ----------
-    first : float
-        Epsilon of the message about the bin, from 1e-6 to 30.
-    """
-
-    first: float
+    first: float  # Epsilon of the message about the bin, from 1e-6 to 30
 
     def __post_init__(self) -> None:
         if not is_worth_a_range(self.setting):
@@ -266,11 +252,6 @@ class BudgetSplit(TwoRounds):
 class UserSplit(TwoRounds):
     """One message from every user: about the bin from ``chosen`` of them, drawn at random, about the mean from others.
 
-    Parameters
-    ----------
-    chosen : int
-        From 1 to one less than all users.
-
     >>> setting = UserMeanSetting(2000, -50, 50, 1.0, model="local", spread=1.0, records=100, failure=0.1)
     >>> UserSplit(setting=setting, first=1.0, second=1.0, chosen=727).senders
     1273
@@ -281,7 +262,7 @@ class UserSplit(TwoRounds):
     )
     name: ClassVar[str] = "range, then mean, every user in one round"
 
-    chosen: int
+    chosen: int  # From 1 to one less than all users
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -50,13 +50,6 @@ _LEAST_PART = 2.0**-44
 class RangeBins:
     """Bins of width ``2 radius`` from ``low`` to ``high``.
 
-    Parameters
-    ----------
-    low, high : float
-        Public bounds of a user's mean, ``low < high``.
-    radius : float
-        ``tau``, positive: half of a bin. It is raised where there would be more than ``LARGEST_BINS`` bins.
-
     >>> bins = RangeBins(-50.0, 50.0, 0.4752)
     >>> bins.count, bins.padded
     (106, 128)
@@ -64,9 +57,10 @@ class RangeBins:
     ((0.0, 4.0), (2.0, 8.0))
     """
 
+    # low, high: Public bounds of a user's mean, `low < high`.
     low: float
     high: float
-    radius: float
+    radius: float  # `tau`, positive: half of a bin. It is raised where there would be more than `LARGEST_BINS` bins.
 
     def __post_init__(self) -> None:
         low, high = check_finite("low", self.low), check_finite("high", self.high)

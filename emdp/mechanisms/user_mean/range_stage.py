@@ -152,44 +152,24 @@ def least_users(failure: Callable[[int], float], target: float) -> int:
 
 @dataclass(frozen=True)
 class FoundRange:
-    """Result of round one.
-
-    Parameters
-    ----------
-    near : float, optional
-        Estimated share of users in the bin and its two neighbours, cut to [0, 1].
-    near_error : float, optional
-        Bound on the standard error of ``near`` for a bin that is fixed beforehand.
-    """
+    """Result of round one."""
 
     place: int
     window: tuple[float, float]
-    near: float | None = None
-    near_error: float | None = None
+    near: float | None = None  # Estimated share of users in the bin and its two neighbours, cut to [0, 1]
+    near_error: float | None = None  # Bound on the standard error of `near` for a bin that is fixed beforehand
 
 
 @dataclass(frozen=True, eq=False)
 class RangeStage(ABC):
-    """A way to choose a bin.
-
-    Parameters
-    ----------
-    bins : RangeBins
-        At least two.
-    users : int
-        ``n``, who all take part.
-    requested : float
-        The largest epsilon it may cost, positive.
-    elsewhere : bool
-        Whether users may have no number: they are in one more bin.
-    """
+    """A way to choose a bin."""
 
     name: ClassVar[str]
 
-    bins: RangeBins
-    users: int
-    requested: float
-    elsewhere: bool = False
+    bins: RangeBins  # At least two
+    users: int  # `n`, who all take part
+    requested: float  # The largest epsilon it may cost, positive
+    elsewhere: bool = False  # Whether users may have no number: they are in one more bin
 
     def __post_init__(self) -> None:
         check_count("users", self.users)

@@ -60,13 +60,6 @@ class SeveralReleases:
 class SeveralMeans:
     """Ways of several means, each of users some of whom have no numbers.
 
-    Parameters
-    ----------
-    setting : UserMeanSetting
-        Of all of them: its epsilon, delta and failure are divided; its bounds are those of the first.
-    parts : tuple of SomewhereMean
-        A way for each.
-
     Raises
     ------
     UsageError
@@ -81,8 +74,9 @@ class SeveralMeans:
 
     is_exact: ClassVar[bool] = False
 
+    # Of all of them: its epsilon, delta and failure are divided; its bounds are those of the first.
     setting: UserMeanSetting
-    parts: tuple[SomewhereMean, ...]
+    parts: tuple[SomewhereMean, ...]  # A way for each
 
     def __post_init__(self) -> None:
         if not self.parts or any(not isinstance(part, SomewhereMean) for part in self.parts):

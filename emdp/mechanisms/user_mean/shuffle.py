@@ -66,11 +66,6 @@ _LEAST = 2 * SMALLEST_SCALAR_EPSILON
 class ShuffledUserMean(UserMeanMechanism):
     """A local way, with the guarantee that mixing its messages gives.
 
-    Parameters
-    ----------
-    inner : LocalUserMean
-        The local way; its setting has the model "shuffle".
-
     Raises
     ------
     UsageError
@@ -87,7 +82,7 @@ class ShuffledUserMean(UserMeanMechanism):
     (True, 3.0)
     """
 
-    inner: LocalUserMean
+    inner: LocalUserMean  # The local way; its setting has the model "shuffle"
 
     def __post_init__(self) -> None:
         if as_decimal(self.epsilon) > as_decimal(self.setting.epsilon):

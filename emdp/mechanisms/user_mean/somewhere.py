@@ -48,18 +48,10 @@ __all__ = ["CentralSomewhere", "SomewhereMean", "SomewhereRelease", "central_som
 
 @dataclass(frozen=True, eq=False)
 class SomewhereRelease(UserMeanRelease):
-    """A mean over the users who are somewhere, with what it was made of.
+    """A mean over the users who are somewhere, with what it was made of."""
 
-    Parameters
-    ----------
-    share : fractions.Fraction
-        Noisy share of users who have a number.
-    parts : tuple of Fraction
-        ``c``, and the noisy numerator ``E[(v - c) 1]``.
-    """
-
-    share: Fraction = Fraction(1)
-    parts: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+    share: Fraction = Fraction(1)  # Noisy share of users who have a number
+    parts: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))  # `c`, and the noisy numerator `E[(v - c) 1]`
 
     @property
     def is_unknown(self) -> bool:
@@ -145,11 +137,6 @@ class SomewhereMean(UserMeanMechanism):
 class CentralSomewhere(SomewhereMean):
     """A curator's mean over users who are somewhere: one round, or two, and the share for nothing more.
 
-    Parameters
-    ----------
-    inner : CentralMean
-        The way for users who all have a number, of a setting with ``elsewhere``.
-
     >>> import numpy as np
     >>> from emdp.mechanisms.user_mean.range_bins import ABSENT
     >>> setting = UserMeanSetting(1000, 0.0, 1.0, 1.0, elsewhere=True)
@@ -162,7 +149,7 @@ class CentralSomewhere(SomewhereMean):
 
     theorem: ClassVar[str] = "noise for a sensitivity of w/n on the mean of users' means and on the share, together"
 
-    inner: CentralMean
+    inner: CentralMean  # The way for users who all have a number, of a setting with `elsewhere`
 
     @property
     def whole(self) -> UserMeanSetting:

@@ -48,24 +48,15 @@ FEWEST = 4
 class DealtSomewhere(SomewhereMean):
     """Messages about their mean from some users, and about having one from the others, mixed or not.
 
-    Parameters
-    ----------
-    everybody : UserMeanSetting
-        Of all users.
-    inner : LocalUserMean or ShuffledUserMean
-        Messages of those who tell of their mean, of a setting with ``elsewhere``.
-    told : LocalUserMean or ShuffledUserMean
-        Messages of the others, in one round, on [0, 1].
-
     >>> setting = UserMeanSetting(9000, 0.0, 1.0, 2.0, model="local", elsewhere=True)
     >>> (way,) = dealt_somewhere(setting)
     >>> way.inner.setting.users, way.told.setting.users, way.epsilon <= 2.0
     (6000, 3000, True)
     """
 
-    everybody: UserMeanSetting
-    inner: Inner
-    told: Inner
+    everybody: UserMeanSetting  # Of all users
+    inner: Inner  # Messages of those who tell of their mean, of a setting with `elsewhere`
+    told: Inner  # Messages of the others, in one round, on [0, 1]
 
     @property
     def whole(self) -> UserMeanSetting:

@@ -21,22 +21,12 @@ __all__ = ["UserVectorMechanism", "UserVectorRelease", "gathered"]
 
 @dataclass(frozen=True, eq=False)
 class UserVectorRelease:
-    """One released mean.
+    """One released mean."""
 
-    Parameters
-    ----------
-    value : tuple of Fraction or float
-        The estimate of every coordinate, within no bounds.
-    ranges : tuple of (float, float)
-        The interval that users were clipped to, of each coordinate of the frame.
-    counts : tuple of int
-        Of a local release: messages about each coordinate of the frame in the second round.
-    """
-
-    value: tuple[Fraction | float, ...]
-    ranges: tuple[tuple[float, float], ...]
+    value: tuple[Fraction | float, ...]  # The estimate of every coordinate, within no bounds
+    ranges: tuple[tuple[float, float], ...]  # The interval that users were clipped to, of each coordinate of the frame
     mechanism: "UserVectorMechanism"
-    counts: tuple[int, ...] = ()
+    counts: tuple[int, ...] = ()  # Of a local release: messages about each coordinate of the frame in the second round
 
     def interval(self, coordinate: int, level: float) -> tuple[float, float]:
         """Return ends that hold the users' mean with probability at least ``level``, a missed range counted.

@@ -66,15 +66,6 @@ _SHRINKS = 64
 class CentralUserVector(UserVectorMechanism):
     """Ranges and noise; see :class:`UserVectorMechanism`.
 
-    Parameters
-    ----------
-    first : float
-        Epsilon of the choice of one coordinate's range, 0 in a frame without ranges.
-    second : float
-        Level of the noise: ``epsilon_2``.
-    is_gaussian : bool
-        Whether the noise is Gaussian, at the setting's delta, or Laplace.
-
     Guarantee
     ---------
     ``(epsilon, delta)`` central user-level, with ``slack_epsilon`` for the grid of the noise. The module's text has the
@@ -89,9 +80,9 @@ class CentralUserVector(UserVectorMechanism):
     (True, 1.0, 0.0028)
     """
 
-    first: float
-    second: float
-    is_gaussian: bool
+    first: float  # Epsilon of the choice of one coordinate's range, 0 in a frame without ranges
+    second: float  # Level of the noise: `epsilon_2`
+    is_gaussian: bool  # Whether the noise is Gaussian, at the setting's delta, or Laplace
 
     @property
     def name(self) -> str:
@@ -249,15 +240,9 @@ class CentralUserVector(UserVectorMechanism):
 
 @dataclass(frozen=True)
 class _Clipped:
-    """Asks for the sum of every coordinate, clipped and measured from the lower end, and how many users there are.
+    """Asks for the sum of every coordinate, clipped and measured from the lower end, and how many users there are."""
 
-    Parameters
-    ----------
-    ends : tuple of (int, int)
-        What each coordinate is clipped to, in units of its fixed point.
-    """
-
-    ends: tuple[tuple[int, int], ...]
+    ends: tuple[tuple[int, int], ...]  # What each coordinate is clipped to, in units of its fixed point
 
     @property
     def size(self) -> int:

@@ -64,21 +64,14 @@ _MARGIN = 1e-9
 class SideSums:
     """Tallies of users' reports, a question to a crowd.
 
-    Parameters
-    ----------
-    centres : tuple of float
-        Middle of the ball.
-    exponents : tuple of int
-        Of the fixed point of users' numbers.
-
     >>> asked = SideSums(VectorDirection(2, 1.0, 1.0, 10), (0.0, 0.0), (4, 4))
     >>> asked.sums(np.zeros((10, 2), dtype=np.int64), None).shape
     (2,)
     """
 
     law: VectorDirection
-    centres: tuple[float, ...]
-    exponents: tuple[int, ...]
+    centres: tuple[float, ...]  # Middle of the ball
+    exponents: tuple[int, ...]  # Of the fixed point of users' numbers
 
     @property
     def size(self) -> int:
@@ -99,11 +92,6 @@ class SideSums:
 class DirectionUserVector(UserVectorMechanism):
     """Sides of directions of all users, and the mean they estimate; see :class:`UserVectorMechanism`.
 
-    Parameters
-    ----------
-    strength : float
-        Epsilon of all of a user's reports in the local model; of one of them in the shuffle model.
-
     Raises
     ------
     UsageError
@@ -122,7 +110,7 @@ class DirectionUserVector(UserVectorMechanism):
 
     name: ClassVar[str] = "the mean at once; sides of random directions"
 
-    strength: float
+    strength: float  # Epsilon of all of a user's reports in the local model; of one of them in the shuffle model
     reports: int
 
     slack_epsilon: ClassVar[float] = 0.0

@@ -74,19 +74,6 @@ Maker = Callable[[float, float, float], ScalarRandomizer]
 class LocalUserVector(UserVectorMechanism):
     """Messages of all users and the mean they estimate; see :class:`UserVectorMechanism`.
 
-    Parameters
-    ----------
-    rounds : {"one round", "two rounds", "two groups"}
-        Without ranges, or with them: from everybody, or from some users alone.
-    is_sampled : bool
-        Whether a user reports one coordinate in a round instead of all.
-    strengths : tuple of (float, float)
-        Epsilon of all messages of a user in each round, the first 0 for one round.
-    first : int
-        Users of round one.
-    is_one_bit : bool
-        Whether round two is to send one bit even where another scalar randomizer is better.
-
     Guarantee
     ---------
     Pure user-level ``epsilon0``-LDP; after shuffling ``(epsilon, delta)``. The module's text has the proof.
@@ -100,11 +87,11 @@ class LocalUserVector(UserVectorMechanism):
     (True, 2.0, 0.097)
     """
 
-    rounds: Rounds
-    is_sampled: bool
-    strengths: tuple[float, float]
-    first: int
-    is_one_bit: bool = False
+    rounds: Rounds  # Without ranges, or with them: from everybody, or from some users alone
+    is_sampled: bool  # Whether a user reports one coordinate in a round instead of all
+    strengths: tuple[float, float]  # Epsilon of all messages of a user in each round, the first 0 for one round
+    first: int  # Users of round one
+    is_one_bit: bool = False  # Whether round two is to send one bit even where another scalar randomizer is better
 
     def __post_init__(self) -> None:
         users, width = self.setting.users, self.frame.width

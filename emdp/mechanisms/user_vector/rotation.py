@@ -34,15 +34,6 @@ _AT_ONCE = 2**14
 class Rotation:
     """A rotation of the ball around a centre.
 
-    Parameters
-    ----------
-    signs : tuple of int
-        ``w``, each 1 or -1; a power of two of them, at least as many as coordinates.
-    centres : tuple of float
-        Middle of the ball.
-    radius : float
-        Vectors farther away are drawn in to it.
-
     >>> rotation = Rotation((1, -1, 1, 1), (0.0, 0.0, 1.0), radius=2.0)
     >>> turned = rotation.turn(np.array([[1, 1, 2]]), (0, 0, 0))
     >>> (turned * 2.0**-rotation.exponent).tolist()
@@ -51,9 +42,9 @@ class Rotation:
     (1.0, 1.0, 2.0)
     """
 
-    signs: tuple[int, ...]
-    centres: tuple[float, ...]
-    radius: float
+    signs: tuple[int, ...]  # `w`, each 1 or -1; a power of two of them, at least as many as coordinates
+    centres: tuple[float, ...]  # Middle of the ball
+    radius: float  # Vectors farther away are drawn in to it
 
     @property
     def exponent(self) -> int:

@@ -42,48 +42,31 @@ OUTLIERS = 0.94
 class UserVectorSetting:
     """Public numbers of the mean of users' vectors.
 
-    Parameters
-    ----------
-    users : int
-        ``n``, at least 1.
-    lows, highs : tuple of float
-        Bounds of each coordinate of a user's mean, ``low < high``.
-    epsilon, delta : float
-        What may be spent in all; delta is 0 in the local model, where messages are pure, and above 0 in the shuffle
-        model.
-    model : {"central", "local", "shuffle"}
-        Who is trusted.
-    spread : tuple of float, optional
-        ``sigma`` of one record in each coordinate (case A of the module's text). Without it and a radius no range can
-        be found.
-    radius : float, optional
-        ``L``: records lie within this 2-norm of the middle of the bounds, or are clipped to it (case B).
-    between : float or tuple of float
-        ``b``: how far users' own means spread, in each coordinate (case A), or one number in the 2-norm.
-    records : int
-        ``m``: least number of records of a user.
-    failure : float
-        How often a range may miss somebody. Half of it is ``g``, for users farther off than the theorems say; half is
-        for a wrong bin.
-    error : float
-        Bound on |computed - exact| of a coordinate of a user's mean.
-
     >>> UserVectorSetting(1000, (0.0, 0.0), (1.0, 2.0), 1.0, spread=(0.1, 0.1)).dimension
     2
     """
 
-    users: int
+    users: int  # `n`, at least 1
+    # lows, highs: Bounds of each coordinate of a user's mean, `low < high`.
     lows: tuple[float, ...]
     highs: tuple[float, ...]
+    # epsilon, delta: What may be spent in all; delta is 0 in the local model, where messages are pure, and above 0 in
+    # the shuffle model.
     epsilon: float
     delta: float = 0.0
-    model: str = "central"
+    model: str = "central"  # "central", "local", "shuffle": who is trusted
+    # `sigma` of one record in each coordinate (case A of the module's text). Without it and a radius no range can be
+    # found.
     spread: tuple[float, ...] | None = None
+    # `L`: records lie within this 2-norm of the middle of the bounds, or are clipped to it (case B).
     radius: float | None = None
+    # `b`: how far users' own means spread, in each coordinate (case A), or one number in the 2-norm.
     between: float | tuple[float, ...] = 0.0
-    records: int = 1
+    records: int = 1  # `m`: least number of records of a user
+    # How often a range may miss somebody. Half of it is `g`, for users farther off than the theorems say; half is for a
+    # wrong bin.
     failure: float = 0.01
-    error: float = 0.0
+    error: float = 0.0  # Bound on |computed - exact| of a coordinate of a user's mean
 
     def __post_init__(self) -> None:
         check_count("users", self.users)
@@ -149,27 +132,16 @@ class UserVectorSetting:
 
 @dataclass(frozen=True)
 class Frame:
-    """The coordinates in which ranges are found and means taken.
+    """The coordinates in which ranges are found and means taken."""
 
-    Parameters
-    ----------
-    bins : tuple of RangeBins
-        Bounds of a user's value in each coordinate of the frame, and the bins of its range; one bin where no range is
-        to be found.
-    spreads : tuple of float
-        Sub-Gaussian parameter of a user's value in each coordinate: half of its bounds where nothing else is known.
-    is_turned : bool
-        Whether the frame is a random rotation.
-    dimension : int
-        ``d``, at most the number of the frame's coordinates.
-    is_cut : bool
-        Whether turned coordinates are clipped where that is hardly ever felt, though without a range.
-    """
-
+    # Bounds of a user's value in each coordinate of the frame, and the bins of its range; one bin where no range is to
+    # be found.
     bins: tuple[RangeBins, ...]
+    # Sub-Gaussian parameter of a user's value in each coordinate: half of its bounds where nothing else is known.
     spreads: tuple[float, ...]
-    is_turned: bool
-    dimension: int
+    is_turned: bool  # Whether the frame is a random rotation
+    dimension: int  # `d`, at most the number of the frame's coordinates
+    # Whether turned coordinates are clipped where that is hardly ever felt, though without a range.
     is_cut: bool = False
 
     @property

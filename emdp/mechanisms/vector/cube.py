@@ -60,18 +60,10 @@ _BITS = 62
 
 @dataclass(frozen=True)
 class PlaneSigns:
-    """The signs of one plane.
+    """The signs of one plane."""
 
-    Parameters
-    ----------
-    gain : float
-        ``g_k``.
-    strength : SignStrength
-        Of each of its signs.
-    """
-
-    gain: float
-    strength: SignStrength
+    gain: float  # `g_k`
+    strength: SignStrength  # Of each of its signs
 
     @property
     def factor(self) -> float:

@@ -76,17 +76,12 @@ _HALF = TOTAL // 2
 class SignStrength:
     """Strength of a sign: ``+1`` has a probability from ``1 - high/2^62`` to ``high/2^62``.
 
-    Parameters
-    ----------
-    high : int
-        Above ``2^61``, below ``2^62``.
-
     >>> sign = SignStrength.of(Fraction(1))
     >>> sign.high / 2**62, round(float(sign.contrast), 5)
     (0.7310585786300049, 2.16395)
     """
 
-    high: int
+    high: int  # Above `2^61`, below `2^62`
 
     def __post_init__(self) -> None:
         if not _HALF < check_count("high", self.high) < TOTAL:

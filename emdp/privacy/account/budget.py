@@ -29,25 +29,18 @@ class Reserve:
     """The part of a budget that is set aside for Gaussian noise, as exact numbers; see
     :mod:`emdp.privacy.account.filter`.
 
-    Parameters
-    ----------
-    level, delta : Fraction
-        The budget's level and delta times its ``gaussian_share``.
-    noise_delta, slack_delta : Fraction
-        What of that delta is for the noise itself, and for its events' ``slack_delta``.
-    slack_epsilon : Fraction
-        For its events' ``slack_epsilon``: the budget's ``slack_limit`` times its ``gaussian_share``.
-
     >>> from emdp.privacy.guarantees.kinds import EmdDP
     >>> Budget(EmdDP(10.0, 1e-8), gaussian_share=0.5).reserve.level
     Fraction(5, 1)
     """
 
+    # level, delta: The budget's level and delta times its `gaussian_share`.
     level: Fraction
     delta: Fraction
+    # noise_delta, slack_delta: What of that delta is for the noise itself, and for its events' `slack_delta`.
     noise_delta: Fraction
     slack_delta: Fraction
-    slack_epsilon: Fraction
+    slack_epsilon: Fraction  # For its events' `slack_epsilon`: the budget's `slack_limit` times its `gaussian_share`
 
 
 @dataclass(frozen=True)

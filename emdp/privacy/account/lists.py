@@ -39,19 +39,12 @@ __all__ = ["ListCharge", "account_of_list", "with_held"]
 
 @dataclass(frozen=True)
 class ListCharge:
-    """An event with the list of the users whose records it reads.
-
-    Parameters
-    ----------
-    users : str or None
-        Hash of the list; None: any user.
-    apart : frozenset of str
-        Hashes of lists that have nobody in common with it; of the first charge of a list those count that were charged
-        before.
-    """
+    """An event with the list of the users whose records it reads."""
 
     event: Event
-    users: str | None = None
+    users: str | None = None  # Hash of the list; None: any user
+    # Hashes of lists that have nobody in common with it; of the first charge of a list those count that were charged
+    # before.
     apart: frozenset[str] = frozenset()
 
 

@@ -60,21 +60,11 @@ _STEPS = 200
 
 @dataclass(frozen=True)
 class LossPairs:
-    """The dominating pairs of a batch at one distance.
+    """The dominating pairs of a batch at one distance."""
 
-    Parameters
-    ----------
-    laplace : tuple of float
-        For each Laplace release the shift in scales, at least 0: its largest loss.
-    gaussian : float
-        Root of the sum of the Gaussian releases' squared shifts in deviations, at least 0.
-    others : tuple of (float, float)
-        For each other release its ``(epsilon, delta)`` at this distance.
-    """
-
-    laplace: tuple[float, ...] = ()
-    gaussian: float = 0.0
-    others: tuple[tuple[float, float], ...] = ()
+    laplace: tuple[float, ...] = ()  # For each Laplace release the shift in scales, at least 0: its largest loss
+    gaussian: float = 0.0  # Root of the sum of the Gaussian releases' squared shifts in deviations, at least 0
+    others: tuple[tuple[float, float], ...] = ()  # For each other release its `(epsilon, delta)` at this distance
 
 
 def smallest_level(pairs: LossPairs, delta: float) -> float:

@@ -64,16 +64,10 @@ __all__ = ["SourceCharge", "check_history", "history_account", "largest_account"
 
 @dataclass(frozen=True)
 class SourceCharge:
-    """An event with the periods that its source may depend on.
-
-    Parameters
-    ----------
-    periods : tuple of str or None
-        Their names; None: any period that there is, or will be.
-    """
+    """An event with the periods that its source may depend on."""
 
     event: Event
-    periods: tuple[str, ...] | None = None
+    periods: tuple[str, ...] | None = None  # Their names; None: any period that there is, or will be
 
     def counts_for(self, period: str | None) -> bool:
         """Say whether the event costs what somebody did in a period; None: in a period that no charge names."""

@@ -13,30 +13,20 @@ __all__ = ["KnownRandomizer", "OutputLaw"]
 
 @dataclass(frozen=True, eq=False)
 class OutputLaw:
-    """The output law of a finite randomizer.
+    """The output law of a finite randomizer."""
 
-    Parameters
-    ----------
-    weights : numpy.ndarray of int64
-        Shape (items, outputs): the probabilities that the sampler really uses, times ``2**62``; every row sums to that.
-    distances : numpy.ndarray of float64
-        Shape (items, items): ``d_X``, symmetric, 0 on the diagonal, each rounded down, so that what divides by it is
-        safe.
-    pairs : numpy.ndarray of int64, optional
-        Shape (pairs, 2): ordered pairs of items such that every ordered pair of distinct items can be carried to one
-        of them by a symmetry of both arrays; all ordered pairs by default.
-    blanket : numpy.ndarray of int64, optional
-        Shape (outputs,): what every item's law is at least, where ``weights`` and ``distances`` hold only the items
-        that ``pairs`` names, which must then be given; by default the smallest weight of each output.
-    counts : numpy.ndarray of int64, optional
-        Shape (outputs,): how many outputs a column stands for, all with its weights; one by default. Rows then sum to
-        ``2**62`` with these multiplicities.
-    """
-
+    # Shape (items, outputs): the probabilities that the sampler really uses, times `2**62`; every row sums to that.
     weights: npt.NDArray[np.int64]
+    # Shape (items, items): `d_X`, symmetric, 0 on the diagonal, each rounded down, so that what divides by it is safe.
     distances: Floats
+    # Shape (pairs, 2): ordered pairs of items such that every ordered pair of distinct items can be carried to one of
+    # them by a symmetry of both arrays; all ordered pairs by default.
     pairs: npt.NDArray[np.int64] | None = None
+    # Shape (outputs,): what every item's law is at least, where `weights` and `distances` hold only the items that
+    # `pairs` names, which must then be given; by default the smallest weight of each output.
     blanket: npt.NDArray[np.int64] | None = None
+    # Shape (outputs,): how many outputs a column stands for, all with its weights; one by default. Rows then sum to
+    # `2**62` with these multiplicities.
     counts: npt.NDArray[np.int64] | None = None
 
 

@@ -43,25 +43,17 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One item's move from ``x`` to ``x'``.
+    """One item's move from ``x`` to ``x'``."""
 
-    Attributes
-    ----------
-    gain, second, mass : numpy.ndarray
-        Shape (atoms,): ``(A[x, y] - A[x', y])/q(y)``, ``A[x', y]/q(y)`` and ``q(y)`` where ``q > 0``, equal outputs
-        taken together.
-    lone_gain, lone_second : numpy.ndarray
-        Shape (lone outputs,): ``A[x, y] - A[x', y]`` and ``A[x', y]`` where ``q = 0``.
-    distance : float
-        ``d_X(x, x')``, rounded down.
-    """
-
+    # gain, second, mass: Shape (atoms,): `(A[x, y] - A[x', y])/q(y)`, `A[x', y]/q(y)` and `q(y)` where `q > 0`, equal
+    # outputs taken together.
     gain: Floats
     second: Floats
     mass: Floats
+    # lone_gain, lone_second: Shape (lone outputs,): `A[x, y] - A[x', y]` and `A[x', y]` where `q = 0`.
     lone_gain: Floats
     lone_second: Floats
-    distance: float
+    distance: float  # `d_X(x, x')`, rounded down
 
     @classmethod
     def of(cls, law: OutputLaw, pair: tuple[int, int]) -> "Step":

@@ -62,25 +62,15 @@ _STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class Saddle:
-    """The tilted law at the saddle, and what its numbers may be off by.
-
-    Attributes
-    ----------
-    log_moment : float
-        ``ln M(theta)``.
-    moment_error : float
-        Bound of its absolute error.
-    values, chances : numpy.ndarray
-        Shape (atoms,): the law's values (the zero last) and their tilted probabilities.
-    mean, variance : float
-        Of one tilted copy.
-    """
+    """The tilted law at the saddle, and what its numbers may be off by."""
 
     theta: float
-    log_moment: float
-    moment_error: float
+    log_moment: float  # `ln M(theta)`
+    moment_error: float  # Bound of its absolute error
+    # values, chances: Shape (atoms,): the law's values (the zero last) and their tilted probabilities.
     values: Floats
     chances: Floats
+    # mean, variance: Of one tilted copy.
     mean: float
     variance: float
 

@@ -57,27 +57,13 @@ _SAFETY = 1 - 1e-12
 
 @dataclass(frozen=True)
 class ShuffleAttack:
-    """An explicit attack: two bags and an event that refute every smaller alpha.
+    """An explicit attack: two bags and an event that refute every smaller alpha."""
 
-    Attributes
-    ----------
-    alpha : float
-        No alpha below it is valid with this delta; 0 where the attack shows nothing.
-    w : float
-        Distance that the items move.
-    moved : int
-        How many of the user's items move.
-    symbols : int
-        3 or 2: which randomizer (see the module).
-    threshold : int
-        The event: outputs ``a`` exceed outputs ``b`` by at least this many.
-    """
-
-    alpha: float
-    w: float
-    moved: int
-    symbols: int
-    threshold: int
+    alpha: float  # No alpha below it is valid with this delta; 0 where the attack shows nothing
+    w: float  # Distance that the items move
+    moved: int  # How many of the user's items move
+    symbols: int  # 3 or 2: which randomizer (see the module)
+    threshold: int  # The event: outputs `a` exceed outputs `b` by at least this many
 
 
 @dataclass(frozen=True)

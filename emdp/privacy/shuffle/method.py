@@ -82,19 +82,13 @@ class ShuffleSetting:
 
 @dataclass(frozen=True)
 class ShuffleMethod:
-    """One theorem about any randomizer, both ways.
-
-    Attributes
-    ----------
-    alpha : callable
-        From ``alpha0`` above 0 and a setting to alpha, rounded up; not falling in ``alpha0`` where it is valid.
-    alpha0 : callable
-        From alpha at least 0 and a setting to ``alpha0``, rounded down, so that ``alpha`` of it is at most alpha.
-    """
+    """One theorem about any randomizer, both ways."""
 
     name: str
     theorem: str
+    # From `alpha0` above 0 and a setting to alpha, rounded up; not falling in `alpha0` where it is valid.
     alpha: Callable[[float, ShuffleSetting], Outcome]
+    # From alpha at least 0 and a setting to `alpha0`, rounded down, so that `alpha` of it is at most alpha.
     alpha0: Callable[[float, ShuffleSetting], Outcome]
 
 

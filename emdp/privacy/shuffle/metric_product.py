@@ -69,21 +69,12 @@ _LARGEST_TILT = math.log1p(2 * LARGEST_ODDS)
 
 @dataclass(frozen=True)
 class SignKind:
-    """Signs of one function.
+    """Signs of one function."""
 
-    Parameters
-    ----------
-    strength : float
-        ``t``, in (0, 1).
-    slope : float
-        How much the scaled mean changes per unit of ``d_em``, above 0. Where it is not finite nothing is shown of it.
-    count : int
-        How many of them each user sends.
-    """
-
-    strength: float
+    strength: float  # `t`, in (0, 1)
+    # How much the scaled mean changes per unit of `d_em`, above 0. Where it is not finite nothing is shown of it.
     slope: float
-    count: int
+    count: int  # How many of them each user sends
 
     def width(self, distance: float) -> float:
         """Return ``w`` at a distance, rounded up."""

@@ -77,21 +77,11 @@ _UNDERFLOW = -500.0
 
 @dataclass(frozen=True, eq=False)
 class RatioLaw:
-    """A finite law of ``X = P/Q - 1`` under ``Q``, above the true one in convex order.
+    """A finite law of ``X = P/Q - 1`` under ``Q``, above the true one in convex order."""
 
-    Attributes
-    ----------
-    values : numpy.ndarray
-        Shape (points,), above -1, increasing.
-    log_weights : numpy.ndarray
-        Shape (points,): natural logarithms of the masses.
-    largest : float
-        The pure epsilon of the two releases: no divergence is above it.
-    """
-
-    values: Floats
-    log_weights: Floats
-    largest: float
+    values: Floats  # Shape (points,), above -1, increasing
+    log_weights: Floats  # Shape (points,): natural logarithms of the masses
+    largest: float  # The pure epsilon of the two releases: no divergence is above it
 
     def renyi(self, order: float) -> float:
         """Return an upper bound of the Renyi divergence of an order above 1.

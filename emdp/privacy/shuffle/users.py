@@ -85,22 +85,12 @@ down from what as many sampled users may send, where their number is random."""
 
 @dataclass(frozen=True)
 class UserShuffleMethod:
-    """Bound of one method.
-
-    Attributes
-    ----------
-    epsilon : float or None
-        Of all rounds together, rounded up; None where the method is not valid or not of use.
-    delta : float
-        What holds with this epsilon: 0 by composition, else the delta that was asked for.
-    reason : str
-        Why there is no epsilon; empty where there is one.
-    """
+    """Bound of one method."""
 
     method: str
-    epsilon: float | None
-    delta: float
-    reason: str
+    epsilon: float | None  # Of all rounds together, rounded up; None where the method is not valid or not of use
+    delta: float  # What holds with this epsilon: 0 by composition, else the delta that was asked for
+    reason: str  # Why there is no epsilon; empty where there is one
     theorem: str
 
 

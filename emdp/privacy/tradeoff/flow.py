@@ -74,21 +74,13 @@ SPARE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """The flow of the lower envelope of lines ``s (u + G)``.
+    """The flow of the lower envelope of lines ``s (u + G)``."""
 
-    Parameters
-    ----------
-    rates, gaps : numpy.ndarray
-        Of the envelope's lines, shape (n,): rates rise, gaps fall, the last gap is 0.
-    kinks : numpy.ndarray
-        Shape (n-1,): where line ``i`` gives way to line ``i+1``, falling.
-    exponents, times : numpy.ndarray
-        Shape (n-1,): what the flow collects from each kink up to the first.
-    """
-
+    # rates, gaps: Of the envelope's lines, shape (n,): rates rise, gaps fall, the last gap is 0.
     rates: _Array
     gaps: _Array
-    kinks: _Array
+    kinks: _Array  # Shape (n-1,): where line `i` gives way to line `i+1`, falling
+    # exponents, times: Shape (n-1,): what the flow collects from each kink up to the first.
     exponents: _Array
     times: _Array
 

@@ -32,31 +32,16 @@ GRID_BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class OwnedWeights:
-    """Weights on a grid; the module says which.
+    """Weights on a grid; the module says which."""
 
-    Parameters
-    ----------
-    relation : Relation
-        Owned.
-    keys : tuple of Key
-        Listed; cells are the combinations of their values, the last key running fastest.
-    node : Node
-        A number of a row.
-    low, high : float
-        Its range, ``low < high``.
-    cap : int
-        ``C``.
-    public : mapping of str to polars.DataFrame
-        The public tables that the relation names.
-    """
-
-    relation: Relation
-    keys: tuple[Key, ...]
-    node: Node
+    relation: Relation  # Owned
+    keys: tuple[Key, ...]  # Listed; cells are the combinations of their values, the last key running fastest
+    node: Node  # A number of a row
+    # low, high: Its range, `low < high`.
     low: float
     high: float
-    cap: int
-    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    cap: int  # `C`
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # The public tables that the relation names
 
     def __post_init__(self) -> None:
         _check(self.relation, self.keys)

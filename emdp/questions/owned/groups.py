@@ -25,21 +25,11 @@ __all__ = ["OwnedGroups", "OwnedKeys"]
 
 @dataclass(frozen=True, eq=False)
 class OwnedKeys:
-    """Pairs of a user and a key, once each: users in the order of a hash, a user's keys in that of the module.
+    """Pairs of a user and a key, once each: users in the order of a hash, a user's keys in that of the module."""
 
-    Parameters
-    ----------
-    relation : Relation
-        Owned.
-    keys : tuple of Key
-        At least one of them without a list.
-    public : mapping of str to polars.DataFrame
-        The public tables that the relation names.
-    """
-
-    relation: Relation
-    keys: tuple[Key, ...]
-    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    relation: Relation  # Owned
+    keys: tuple[Key, ...]  # At least one of them without a list
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # The public tables that the relation names
     arguments: tuple[Argument, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
@@ -55,29 +45,17 @@ class OwnedGroups(Summed):
 
     Parameters
     ----------
-    relation : Relation
-        Owned.
-    keys : tuple of Key
-        At least one of them without a list.
-    groups_cap : int
-        ``L``: groups of a user that are kept.
-    cap : int or None
-        ``C``: largest weight of one user's rows together; given where there are arguments.
-    public : mapping of str to polars.DataFrame
-        The public tables that the relation names.
-    counts_users : bool
-        Whether the number of users is drawn together with the sums, as one more part.
     norm, group_rows
         As of :class:`emdp.questions.owned.totals.OwnedTotals`.
     """
 
-    relation: Relation
-    keys: tuple[Key, ...]
-    groups_cap: int
+    relation: Relation  # Owned
+    keys: tuple[Key, ...]  # At least one of them without a list
+    groups_cap: int  # `L`: groups of a user that are kept
     arguments: tuple[Argument, ...] = ()
-    cap: int | None = None
-    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    counts_users: bool = False
+    cap: int | None = None  # `C`: largest weight of one user's rows together; given where there are arguments
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # The public tables that the relation names
+    counts_users: bool = False  # Whether the number of users is drawn together with the sums, as one more part
     norm: int = 1
     group_rows: int | None = None
 

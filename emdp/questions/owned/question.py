@@ -34,39 +34,22 @@ people who have a row; ``quantile`` of values; ``distinct`` how many different v
 
 @dataclass(frozen=True)
 class OwnedItem:
-    """An aggregate of a select list.
+    """An aggregate of a select list."""
 
-    Parameters
-    ----------
-    kind : str
-        One of ``OWNED_KINDS``.
-    node : Node or None
-        Function of a row; None for ``rows`` and ``users``.
-    low, high : float
-        Finite range that values are clamped to, for ``sum``, ``avg``, ``variance`` and ``stddev``.
-    level : float or None
-        Of a quantile, in (0, 1).
-    condition : Node or None
-        Of ``users``: people who have a row for which it is true.
-    weight : Node or None
-        Of ``avg``: the weight of a row, ``SUM(weight * node) / SUM(weight)``; None where all weigh the same.
-    most : float
-        Largest weight: those above it are clamped to it, and those below 0 to 0.
-    is_ranged : bool
-        Whether the range is chosen from what noisy numbers of users show (``OwnedSelect.ranged``): values may lie
-        beyond it, so that no interval of the true value has an end.
-    """
-
-    kind: OwnedKind
+    kind: OwnedKind  # One of `OWNED_KINDS`
     name: str
-    node: Node | None = None
+    node: Node | None = None  # Function of a row; None for `rows` and `users`
+    # low, high: Finite range that values are clamped to, for `sum`, `avg`, `variance` and `stddev`.
     low: float = 0.0
     high: float = 1.0
     text: str = ""
-    level: float | None = None
-    condition: Node | None = None
+    level: float | None = None  # Of a quantile, in (0, 1)
+    condition: Node | None = None  # Of `users`: people who have a row for which it is true
+    # Of `avg`: the weight of a row, `SUM(weight * node) / SUM(weight)`; None where all weigh the same.
     weight: Node | None = None
-    most: float = 1.0
+    most: float = 1.0  # Largest weight: those above it are clamped to it, and those below 0 to 0
+    # Whether the range is chosen from what noisy numbers of users show (`OwnedSelect.ranged`): values may lie beyond
+    # it, so that no interval of the true value has an end.
     is_ranged: bool = False
 
     def __post_init__(self) -> None:
@@ -86,20 +69,12 @@ class OwnedItem:
 
 @dataclass(frozen=True)
 class Computed:
-    """A column that is computed of an answer's keys and aggregates, after the noise.
-
-    Parameters
-    ----------
-    node : Node
-        A function of columns of the table :data:`ANSWER`; aggregates are DOUBLE.
-    is_users : bool
-        Whether it is the public number of users: an aggregate without noise.
-    """
+    """A column that is computed of an answer's keys and aggregates, after the noise."""
 
     name: str
-    node: Node
+    node: Node  # A function of columns of the table `ANSWER`; aggregates are DOUBLE
     text: str = ""
-    is_users: bool = False
+    is_users: bool = False  # Whether it is the public number of users: an aggregate without noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,72 +83,45 @@ class OwnedSelect:
 
     Parameters
     ----------
-    relation : Relation
-        Owned.
-    items : tuple of OwnedItem
-        At least one; distinct names.
-    price : Price
-        For the whole statement, of kind ``epsilon``.
-    keys : tuple of Key
-        Groups of rows, by public lists or, where a key has none, by thresholds on numbers of users.
-    cap : int or None
-        ``max_records_per_user``: needed by all but ``users`` and ``distinct``, or chosen.
-    measures_cap : bool
-        Whether a tenth of epsilon buys the numbers of users by octave of their records: the cap is chosen from them
-        where none is given, and what it leaves out is estimated.
-    groups_cap : int or None
-        ``max_groups_per_user``: groups in which a user counts at most, all together. Of keys without a list it is how
-        many groups of a user are kept, chosen by the user's own rows.
-    group_rows : int or None
-        ``max_records_per_group``: largest weight of a user's rows in a group, with ``groups_cap`` and without ``cap``.
-    measures_groups : bool
-        Whether a tenth of epsilon buys the numbers of users by octave of their groups, from which ``groups_cap`` is
-        chosen, which is None then.
-    amounts : bool
-        Whether ``cap`` is on what a user's records add to sums, in units of ``2**-AMOUNT_BITS`` of the largest record.
-    ranged : tuple of Node
-        Arguments of items with ``is_ranged`` whose ranges a tenth of epsilon buys; what items have of it stands for
-        none.
-    distinct_cap : int or None
-        ``max_distinct_per_user``: values of a user that a count of different values counts at most; None to choose it.
-    public : mapping of str to polars.DataFrame
-        The public tables that the relation names.
-    columns : tuple of str
-        Order of the answer's columns; keys and items by default, each that is not named before them.
-    computed : tuple of Computed
-        What is computed of the noisy values: columns of the answer, what it is ordered by, ``having``.
-    hidden : frozenset of str
-        Keys, items and computed columns that are no columns of the answer.
-    having : str
-        A BOOLEAN computed column: rows for which it is not true are left out. Empty for none.
-    is_distinct : bool
-        Whether of rows with equal values one is kept.
     order, limit, offset, text, noise
         As in :class:`emdp.questions.select.Select`.
     """
 
-    relation: Relation
-    items: tuple[OwnedItem, ...]
-    price: Price
+    relation: Relation  # Owned
+    items: tuple[OwnedItem, ...]  # At least one; distinct names
+    price: Price  # For the whole statement, of kind `epsilon`
+    # Groups of rows, by public lists or, where a key has none, by thresholds on numbers of users.
     keys: tuple[Key, ...] = ()
-    cap: int | None = None
+    cap: int | None = None  # `max_records_per_user`: needed by all but `users` and `distinct`, or chosen
+    # `max_groups_per_user`: groups in which a user counts at most, all together. Of keys without a list it is how many
+    # groups of a user are kept, chosen by the user's own rows.
     groups_cap: int | None = None
-    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # The public tables that the relation names
+    # Order of the answer's columns; keys and items by default, each that is not named before them.
     columns: tuple[str, ...] = ()
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
     text: str = ""
     noise: VectorNoise = "auto"
+    # Whether a tenth of epsilon buys the numbers of users by octave of their records: the cap is chosen from them where
+    # none is given, and what it leaves out is estimated.
     measures_cap: bool = False
+    # `max_distinct_per_user`: values of a user that a count of different values counts at most; None to choose it.
     distinct_cap: int | None = None
+    # What is computed of the noisy values: columns of the answer, what it is ordered by, `having`.
     computed: tuple[Computed, ...] = ()
-    hidden: frozenset[str] = frozenset()
-    having: str = ""
-    is_distinct: bool = False
+    hidden: frozenset[str] = frozenset()  # Keys, items and computed columns that are no columns of the answer
+    having: str = ""  # A BOOLEAN computed column: rows for which it is not true are left out. Empty for none.
+    is_distinct: bool = False  # Whether of rows with equal values one is kept
+    # `max_records_per_group`: largest weight of a user's rows in a group, with `groups_cap` and without `cap`.
     group_rows: int | None = None
+    # Whether a tenth of epsilon buys the numbers of users by octave of their groups, from which `groups_cap` is chosen,
+    # which is None then.
     measures_groups: bool = False
+    # Whether `cap` is on what a user's records add to sums, in units of `2**-AMOUNT_BITS` of the largest record.
     amounts: bool = False
+    # Arguments of items with `is_ranged` whose ranges a tenth of epsilon buys; what items have of it stands for none.
     ranged: tuple[Node, ...] = ()
 
     @property

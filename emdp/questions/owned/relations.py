@@ -91,21 +91,12 @@ class _OfRows:
 
 @dataclass(frozen=True)
 class Private:
-    """A private table under a name of the statement.
-
-    Parameters
-    ----------
-    user : str
-        Its user column, empty where none is named.
-    source : str
-        Name of a linked table; empty for the one whose users they are.
-    keys : tuple of (str, (str, str))
-        Its other columns that say whose a row is, and what each is a key of.
-    """
+    """A private table under a name of the statement."""
 
     alias: str
-    user: str = ""
-    source: str = ""
+    user: str = ""  # Its user column, empty where none is named
+    source: str = ""  # Name of a linked table; empty for the one whose users they are
+    # Its other columns that say whose a row is, and what each is a key of.
     keys: tuple[tuple[str, tuple[str, str]], ...] = ()
     is_owned = True
     is_per_user = False
@@ -113,17 +104,11 @@ class Private:
 
 @dataclass(frozen=True)
 class Public:
-    """A declared public table, or the noisy answer of an earlier stage, under a name of the statement.
-
-    Parameters
-    ----------
-    is_single : bool
-        Whether it has one row at most: a sub-query that stands for one value.
-    """
+    """A declared public table, or the noisy answer of an earlier stage, under a name of the statement."""
 
     alias: str
     source: str
-    is_single: bool = False
+    is_single: bool = False  # Whether it has one row at most: a sub-query that stands for one value
     is_owned = False
     is_per_user = False
 
@@ -163,27 +148,16 @@ class Filtered(_OfRows):
 class Joined:
     """Pairs of an owned row and a public one, or of two rows of one user, for which a condition is true.
 
-    Parameters
-    ----------
-    relation : Relation
-        Owned.
-    other : Relation
-        Public, or owned.
-    condition : Node or None
-        BOOLEAN; None pairs every row with every one.
-    is_left : bool
-        Whether a row without a partner stands with NULLs in its place.
-
     Raises
     ------
     UsageError
         If rows of the result would have no owner.
     """
 
-    relation: "Relation"
-    other: "Relation"
-    condition: Node | None
-    is_left: bool = False
+    relation: "Relation"  # Owned
+    other: "Relation"  # Public, or owned
+    condition: Node | None  # BOOLEAN; None pairs every row with every one
+    is_left: bool = False  # Whether a row without a partner stands with NULLs in its place
 
     def __post_init__(self) -> None:
         if not self.relation.is_owned:
@@ -212,17 +186,11 @@ class Derived(_OfRows):
 
 @dataclass(frozen=True)
 class Grouped(_OfRows):
-    """Rows of one user that have keys in common, as one row; of a public relation all rows that have.
-
-    Parameters
-    ----------
-    keys : tuple of (str, Node)
-        Columns that rows are grouped by, besides their owner.
-    """
+    """Rows of one user that have keys in common, as one row; of a public relation all rows that have."""
 
     relation: "Relation"
     alias: str
-    keys: tuple[tuple[str, Node], ...]
+    keys: tuple[tuple[str, Node], ...]  # Columns that rows are grouped by, besides their owner
     summaries: tuple[tuple[str, Summary], ...] = ()
 
     @property
@@ -248,22 +216,12 @@ class Windowed(_OfRows):
 
 @dataclass(frozen=True)
 class Marked(_OfRows):
-    """The rows of an owned relation with a column ``found``: whether another has a row for which a condition is true.
+    """Rows of an owned relation with a column ``found``: whether another has a row for which a condition is true."""
 
-    Parameters
-    ----------
-    relation : Relation
-        Owned.
-    other : Relation
-        Public; or owned, of which rows of the same user are compared alone.
-    condition : Node or None
-        BOOLEAN, over columns of both; None is true for each row.
-    """
-
-    relation: "Relation"
+    relation: "Relation"  # Owned
     alias: str
-    other: "Relation"
-    condition: Node | None
+    other: "Relation"  # Public; or owned, of which rows of the same user are compared alone
+    condition: Node | None  # BOOLEAN, over columns of both; None is true for each row
 
     def __post_init__(self) -> None:
         if not self.relation.is_owned:
@@ -281,19 +239,13 @@ class Marked(_OfRows):
 
 @dataclass(frozen=True)
 class United(_OfRows):
-    """The rows of one relation and those of another, under the first one's names of columns.
+    """The rows of one relation and those of another, under the first one's names of columns."""
 
-    Parameters
-    ----------
-    relation, other : Relation
-        Both owned, or both public.
-    columns, others : tuple of (str, Node)
-        Its columns by each of the two: as many, of the same kinds.
-    """
-
+    # relation, other: Both owned, or both public.
     relation: "Relation"
     other: "Relation"
     alias: str
+    # columns, others: Its columns by each of the two: as many, of the same kinds.
     columns: tuple[tuple[str, Node], ...]
     others: tuple[tuple[str, Node], ...]
 

@@ -42,24 +42,12 @@ Tables = Mapping[str, pl.DataFrame]
 
 @dataclass(frozen=True, eq=False)
 class FreeSelect:
-    """A SELECT over public tables and noisy answers: post-processing.
+    """A SELECT over public tables and noisy answers: post-processing."""
 
-    Parameters
-    ----------
-    sql : str
-        In DuckDB's words, over tables by their names in ``public`` and ``released``.
-    public : mapping of str to polars.DataFrame
-        Public tables that it reads.
-    released : mapping of str to polars.DataFrame
-        Tables of earlier stages that it reads, here without rows.
-    price : Price
-        The statement's; nothing of it is spent.
-    """
-
-    sql: str
-    public: Tables
-    released: Tables
-    price: Price
+    sql: str  # In DuckDB's words, over tables by their names in `public` and `released`
+    public: Tables  # Public tables that it reads
+    released: Tables  # Tables of earlier stages that it reads, here without rows
+    price: Price  # The statement's; nothing of it is spent
     text: str = ""
 
     def filled(self, tables: Tables) -> Tables:
@@ -69,17 +57,11 @@ class FreeSelect:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A step of a statement.
-
-    Parameters
-    ----------
-    question : OwnedSelect or FreeSelect
-        What it asks; of an OwnedSelect tables of earlier stages have no rows yet.
-    """
+    """A step of a statement."""
 
     name: str
     label: str
-    question: OwnedSelect | FreeSelect
+    question: OwnedSelect | FreeSelect  # What it asks; of an OwnedSelect tables of earlier stages have no rows yet
 
     @property
     def is_private(self) -> bool:
@@ -89,19 +71,11 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class StagedSelect:
-    """A statement in stages; the module says what they are.
+    """A statement in stages; the module says what they are."""
 
-    Parameters
-    ----------
-    stages : tuple of Stage
-        In the order in which they are computed; the last one is the answer.
-    weights : tuple of float
-        Shares of the price, one for each stage that reads private rows.
-    """
-
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage, ...]  # In the order in which they are computed; the last one is the answer
     price: Price
-    weights: tuple[float, ...]
+    weights: tuple[float, ...]  # Shares of the price, one for each stage that reads private rows
     text: str = ""
 
     def __post_init__(self) -> None:

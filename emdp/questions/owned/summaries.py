@@ -45,24 +45,12 @@ MOST_OFFSET = 1_000_000
 
 @dataclass(frozen=True)
 class Summary:
-    """An aggregate of rows of one user.
+    """An aggregate of rows of one user."""
 
-    Parameters
-    ----------
-    function : str
-        One of ``SUMMARIES``.
-    argument : Node or None
-        Function of a row; None for ``rows``.
-    level : float
-        Of a quantile, from 0 to 1.
-    size : float or None
-        For a sum or mean of DOUBLE a power of two: values beyond it count as ``size`` or ``-size``.
-    """
-
-    function: SummaryFunction
-    argument: Node | None = None
-    level: float = 0.5
-    size: float | None = None
+    function: SummaryFunction  # One of `SUMMARIES`
+    argument: Node | None = None  # Function of a row; None for `rows`
+    level: float = 0.5  # Of a quantile, from 0 to 1
+    size: float | None = None  # For a sum or mean of DOUBLE a power of two: values beyond it count as `size` or `-size`
 
     def __post_init__(self) -> None:
         if self.function not in SUMMARIES or (self.argument is None) != (self.function == "rows"):
@@ -90,35 +78,19 @@ class Summary:
 
 @dataclass(frozen=True)
 class Window:
-    """A value of a row among other rows of the same user.
+    """A value of a row among other rows of the same user."""
 
-    Parameters
-    ----------
-    value : Summary or str
-        An aggregate of ``FRAMED``, or one of ``row_number``, ``rank``, ``dense_rank``, ``lag``, ``lead``,
-        ``first_value`` and ``last_value``.
-    partition : tuple of Node
-        What rows have in common, besides their user.
-    order : tuple of (Node, bool, bool)
-        Node, whether descending, and whether NULL comes first.
-    frame : tuple of (int or None) or None
-        First and last row, counted from the row itself; None for all rows on that side. Without a frame an aggregate is
-        of all rows up to the last peer, or of all without an order.
-    argument : Node or None
-        Of ``lag``, ``lead``, ``first_value``, ``last_value``.
-    offset : int
-        Of ``lag`` and ``lead``.
-    default : Literal or None
-        What ``lag`` and ``lead`` give where there is no such row.
-    """
-
+    # An aggregate of `FRAMED`, or one of `row_number`, `rank`, `dense_rank`, `lag`, `lead`, `first_value` and
+    # `last_value`.
     value: Summary | str
-    partition: tuple[Node, ...] = ()
-    order: tuple[tuple[Node, bool, bool], ...] = ()
+    partition: tuple[Node, ...] = ()  # What rows have in common, besides their user
+    order: tuple[tuple[Node, bool, bool], ...] = ()  # Node, whether descending, and whether NULL comes first
+    # First and last row, counted from the row itself; None for all rows on that side. Without a frame an aggregate is
+    # of all rows up to the last peer, or of all without an order.
     frame: tuple[int | None, int | None] | None = None
-    argument: Node | None = None
-    offset: int = 1
-    default: Literal | None = None
+    argument: Node | None = None  # Of `lag`, `lead`, `first_value`, `last_value`
+    offset: int = 1  # Of `lag` and `lead`
+    default: Literal | None = None  # What `lag` and `lead` give where there is no such row
 
     def __post_init__(self) -> None:
         if isinstance(self.value, Summary):

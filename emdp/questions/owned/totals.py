@@ -71,28 +71,15 @@ MOST_CAP = 2**31
 
 @dataclass(frozen=True)
 class Argument:
-    """Summand of a row.
+    """Summand of a row."""
 
-    Parameters
-    ----------
-    node : Node or None
-        A function of a row; None for the rows themselves.
-    degree : int
-        0 to count values, 1 for sums, 2 for sums of squares too.
-    low, high : float
-        For degrees above 0 the range that values are clamped to; ``low < high``.
-    weight : Node or None
-        Weight of a row, clamped to ``[0, most]``, with degree 1; None for 1 each.
-    most : float
-        Largest weight, above 0.
-    """
-
-    node: Node | None
-    degree: int = 0
+    node: Node | None  # A function of a row; None for the rows themselves
+    degree: int = 0  # 0 to count values, 1 for sums, 2 for sums of squares too
+    # low, high: For degrees above 0 the range that values are clamped to; `low < high`.
     low: float = 0.0
     high: float = 1.0
-    weight: Node | None = None
-    most: float = 1.0
+    weight: Node | None = None  # Weight of a row, clamped to `[0, most]`, with degree 1; None for 1 each
+    most: float = 1.0  # Largest weight, above 0
 
     def __post_init__(self) -> None:
         if self.weight is not None and (self.degree != 1 or not 0.0 < self.most < math.inf):
@@ -115,22 +102,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Key:
-    """Key of rows, and the public list of groups, if there is one: rows of other groups count nowhere.
-
-    Parameters
-    ----------
-    values : tuple
-        Distinct values of its kind; None stands for NULL. Empty where there is no list.
-    is_listed : bool
-        Whether there is a list.
-    source : (str, str) or None
-        Table and column that the list is read off once an earlier stage of the statement has released them.
-    """
+    """Key of rows, and the public list of groups, if there is one: rows of other groups count nowhere."""
 
     name: str
     node: Node
-    values: tuple[Value, ...]
-    is_listed: bool = True
+    values: tuple[Value, ...]  # Distinct values of its kind; None stands for NULL. Empty where there is no list.
+    is_listed: bool = True  # Whether there is a list
+    # Table and column that the list is read off once an earlier stage of the statement has released them.
     source: tuple[str, str] | None = None
 
 
@@ -190,41 +168,20 @@ class Summed:
 
 @dataclass(frozen=True, eq=False)
 class OwnedTotals(Summed):
-    """Question for capped sums; the module says which.
+    """Question for capped sums; the module says which."""
 
-    Parameters
-    ----------
-    relation : Relation
-        Owned.
-    keys : tuple of Key
-        Cells are the combinations of the keys' values, the last key running fastest; one cell without keys.
-    arguments : tuple of Argument
-        What is summed up; none where only people are counted.
-    cap : int or None
-        Largest weight of one user's rows together; given where there are arguments.
-    counts_users : bool
-        Whether the users who have a row are counted in each cell.
-    groups_cap : int or None
-        Number of cells that a user counts in at most, all together; None for all.
-    norm : {1, 2}
-        Norm of a user's numbers of rows by cell that ``cap`` is of.
-    group_rows : int or None
-        ``M``: largest weight of one user's rows in a cell, with ``groups_cap`` and in place of ``cap``.
-    costs : tuple of int
-        Cost of each part of the arguments, where ``cap`` or ``group_rows`` is on amounts; none where it is on rows.
-    public : mapping of str to polars.DataFrame
-        The public tables that the relation names.
-    """
-
-    relation: Relation
+    relation: Relation  # Owned
+    # Cells are the combinations of the keys' values, the last key running fastest; one cell without keys.
     keys: tuple[Key, ...] = ()
-    arguments: tuple[Argument, ...] = ()
-    cap: int | None = None
-    counts_users: bool = False
-    groups_cap: int | None = None
-    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    norm: int = 1
+    arguments: tuple[Argument, ...] = ()  # What is summed up; none where only people are counted
+    cap: int | None = None  # Largest weight of one user's rows together; given where there are arguments
+    counts_users: bool = False  # Whether the users who have a row are counted in each cell
+    groups_cap: int | None = None  # Number of cells that a user counts in at most, all together; None for all
+    public: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # The public tables that the relation names
+    norm: int = 1  # Norm of a user's numbers of rows by cell that `cap` is of
+    # `M`: largest weight of one user's rows in a cell, with `groups_cap` and in place of `cap`.
     group_rows: int | None = None
+    # Cost of each part of the arguments, where `cap` or `group_rows` is on amounts; none where it is on rows.
     costs: tuple[int, ...] = ()
 
     is_plain = False

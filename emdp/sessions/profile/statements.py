@@ -72,29 +72,16 @@ EPOCH = datetime.date(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller of a first look chose.
-
-    Parameters
-    ----------
-    neighbours : {"replace", "remove"}
-        Which tables must look alike.
-    columns : iterable of str or None
-        Columns to look at; all by default. Kept as a tuple.
-    max_records_per_user : int
-        As in SQL, of numbers of records; quartiles have it where it is below ``QUARTILE_CAP``.
-    max_groups_per_user : int
-        Values of a column in which a user counts at most.
-    top : int
-        Values of a column that are shown at most.
-    """
+    """What the caller of a first look chose."""
 
     epsilon: float
     delta: float
-    neighbours: Neighbours
-    columns: Iterable[str] | None = None
+    neighbours: Neighbours  # Which tables must look alike
+    columns: Iterable[str] | None = None  # Columns to look at; all by default. Kept as a tuple.
+    # As in SQL, of numbers of records; quartiles have it where it is below `QUARTILE_CAP`.
     max_records_per_user: int = 100
-    max_groups_per_user: int = 3
-    top: int = 10
+    max_groups_per_user: int = 3  # Values of a column in which a user counts at most
+    top: int = 10  # Values of a column that are shown at most
 
     def __post_init__(self) -> None:
         promise = UserDP(self.epsilon, self.delta, neighbours=self.neighbours)
@@ -117,25 +104,17 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One statement of a first look.
-
-    Parameters
-    ----------
-    column : str
-        The column; empty where it is about all of them.
-    back, above : callable
-        From a place of the grid to the number or day that is shown, and to the largest that has this place.
-    missing, true : mapping of str to str
-        Of ``missing``: the answer's column for each of the table's.
-    """
+    """One statement of a first look."""
 
     kind: PartKind
     text: str
     epsilon: float
     delta: float = 0.0
-    column: str = ""
+    column: str = ""  # The column; empty where it is about all of them
+    # back, above: From a place of the grid to the number or day that is shown, and to the largest that has this place.
     back: Callable[[float], Readable] = float
     above: Callable[[float], Readable] = float
+    # missing, true: Of `missing`: the answer's column for each of the table's.
     missing: Mapping[str, str] | None = None
     true: Mapping[str, str] | None = None
 

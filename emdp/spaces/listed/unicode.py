@@ -95,21 +95,11 @@ JAMO = range(0x1100, 0x1200)
 
 @dataclass(frozen=True)
 class Folds:
-    """Table of folded characters.
+    """Table of folded characters."""
 
-    Parameters
-    ----------
-    single : mapping of str to str
-        Characters that become one.
-    several : mapping of str to str
-        Characters that become several, or nothing.
-    pairs : mapping of str to str
-        A letter and a mark, and the character that they become; in the order in which they do.
-    """
-
-    single: Mapping[str, str]
-    several: Mapping[str, str]
-    pairs: Mapping[str, str]
+    single: Mapping[str, str]  # Characters that become one
+    several: Mapping[str, str]  # Characters that become several, or nothing
+    pairs: Mapping[str, str]  # A letter and a mark, and the character that they become; in the order in which they do
 
     @cached_property
     def marks(self) -> frozenset[str]:

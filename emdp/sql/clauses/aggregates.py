@@ -26,23 +26,13 @@ REFUSED_AGGREGATES = (
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate of a select list.
+    """One aggregate of a select list."""
 
-    Parameters
-    ----------
-    function : str
-        Its name, in capitals.
-    kind : str or None
-        Kind of item; None for those that stand alone.
-    node : sqlglot.exp.Anonymous
-        The call, without ``WEIGHT`` around it.
-    """
-
-    function: str
-    kind: str | None
+    function: str  # Its name, in capitals
+    kind: str | None  # Kind of item; None for those that stand alone
     expression: Expression | None
     weight: float
-    node: exp.Anonymous
+    node: exp.Anonymous  # The call, without `WEIGHT` around it
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,10 @@ __all__ = ["Chosen", "chosen", "where_conditions"]
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Records and users that the filters of a statement leave.
+    """Records and users that the filters of a statement leave."""
 
-    Parameters
-    ----------
-    users : polars.Series or None
-        Which listed users count, without nulls; None for all.
-    factor : Expression or None
-        Weight of a record, in [0, 1]; None for 1.
-    """
-
-    users: pl.Series | None
-    factor: Expression | None
+    users: pl.Series | None  # Which listed users count, without nulls; None for all
+    factor: Expression | None  # Weight of a record, in [0, 1]; None for 1
     node: exp.Expr | None
 
 

@@ -29,15 +29,9 @@ EXAMPLES: Mapping[str, str] = {"QUANTILE": "QUANTILE(e, 0.5, 0.9)", "MEDIAN": "M
 
 @dataclass(frozen=True)
 class Histogram:
-    """``FREQUENCY``.
+    """``FREQUENCY``."""
 
-    Parameters
-    ----------
-    cells : Grid, LabelAxis or None
-        Its cells; None for all items of a finite space.
-    """
-
-    cells: Grid | LabelAxis | None
+    cells: Grid | LabelAxis | None  # Its cells; None for all items of a finite space
     columns: tuple[str, ...]
 
 

@@ -28,22 +28,12 @@ Key = ItemColumn | LookupColumn | UserColumn
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Keys of a statement.
-
-    Parameters
-    ----------
-    people : People or None
-        Groups of users, among those that WHERE leaves.
-    names : dict of int to str
-        For the place of an entry of the select list that is such a column its name in the answer.
-    node : sqlglot.exp.Expr or None
-        A column of the records that is grouped by, to underline.
-    """
+    """Keys of a statement."""
 
     groups: tuple[GroupColumn, ...]
-    people: People | None
-    names: dict[int, str]
-    node: exp.Expr | None
+    people: People | None  # Groups of users, among those that WHERE leaves
+    names: dict[int, str]  # For the place of an entry of the select list that is such a column its name in the answer
+    node: exp.Expr | None  # A column of the records that is grouped by, to underline
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -17,18 +17,10 @@ __all__ = ["Asked", "asked_model", "check_share"]
 
 @dataclass(frozen=True)
 class Asked:
-    """Who sees what of a statement with means.
+    """Who sees what of a statement with means."""
 
-    Parameters
-    ----------
-    model : {"central", "shuffle", "local"}
-        The model.
-    messages : int or "auto"
-        How many bits of each mean a user sends, in the shuffle model.
-    """
-
-    model: MeanModel = "central"
-    messages: Messages = "auto"
+    model: MeanModel = "central"  # The model
+    messages: Messages = "auto"  # How many bits of each mean a user sends, in the shuffle model
 
 
 def asked_model(context: Context, aggregates: Sequence[Aggregate], grouping: Grouping, tree: exp.Select) -> Asked:

@@ -57,19 +57,12 @@ class ItemColumn:
 
 @dataclass(frozen=True, eq=False)
 class LookupColumn:
-    """A column of a public table that is joined on a finite part: a public function of the part's value.
-
-    Parameters
-    ----------
-    part : FinitePart
-        The part that its table is joined on.
-    load : callable
-        Returns its value (or None) for each listed value of the part that has a row.
-    """
+    """A column of a public table that is joined on a finite part: a public function of the part's value."""
 
     name: str
-    part: FinitePart
+    part: FinitePart  # The part that its table is joined on
     dtype: pl.DataType
+    # Returns its value (or None) for each listed value of the part that has a row.
     load: Callable[[], Mapping[Any, Any]]
 
     @property
@@ -115,18 +108,13 @@ Resolved = ItemColumn | LookupColumn | UserKey | UserColumn | HiddenColumn | Com
 class Values:
     """A set of items of one finite part: some listed values, or all items but some listed values.
 
-    Parameters
-    ----------
-    is_rest : bool
-        Whether the set is all the others, a neutral item that is no listed value among them.
-
     >>> small, rest = Values(frozenset("ab")), ~Values(frozenset("bc"))
     >>> sorted((small & rest).named), (small | rest).is_rest
     (['a'], True)
     """
 
     named: frozenset[Any] = frozenset()
-    is_rest: bool = False
+    is_rest: bool = False  # Whether the set is all the others, a neutral item that is no listed value among them
 
     def __invert__(self) -> "Values":
         return Values(self.named, not self.is_rest)

@@ -38,33 +38,21 @@ CLOCK = ("current_date", "current_time", "current_timestamp", "localtime", "loca
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A table of the FROM clause.
-
-    Parameters
-    ----------
-    columns : mapping of str to Resolved
-        What its columns mean.
-    keys : frozenset of str
-        Columns that are equal to one of an earlier table, and found there unless this table is named.
-    """
+    """A table of the FROM clause."""
 
     name: str
-    columns: Mapping[str, Resolved]
+    columns: Mapping[str, Resolved]  # What its columns mean
+    # Columns that are equal to one of an earlier table, and found there unless this table is named.
     keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Meanings of names in one SELECT.
-
-    Parameters
-    ----------
-    filters : tuple of (Condition, sqlglot.exp.Expr)
-        What sub-queries and joins leave of the records and users, and where they say so.
-    """
+    """Meanings of names in one SELECT."""
 
     context: Context
     sources: tuple[Source, ...]
+    # What sub-queries and joins leave of the records and users, and where they say so.
     filters: tuple[tuple[Condition, exp.Expr], ...] = ()
 
     def column(self, node: exp.Expr) -> Resolved | None:

@@ -66,30 +66,20 @@ class OwnedAggregate:
 
     Parameters
     ----------
-    kind : str
-        As of :class:`emdp.questions.owned.question.OwnedItem`.
-    function : str
-        Its name, in capitals.
-    level : float or None
-        Of a quantile.
-    condition : Node or None
-        Of people, that of FILTER.
     weight, most
         Of a mean by weights, as of :class:`emdp.questions.owned.question.OwnedItem`.
-    is_ranged : bool
-        Whether its range is to be chosen; what it has of it stands for none.
     """
 
-    kind: OwnedKind
+    kind: OwnedKind  # As of `emdp.questions.owned.question.OwnedItem`
     node: Node | None
     low: float
     high: float
-    function: str
-    level: float | None = None
-    condition: Node | None = None
+    function: str  # Its name, in capitals
+    level: float | None = None  # Of a quantile
+    condition: Node | None = None  # Of people, that of FILTER
     weight: Node | None = None
     most: float = 1.0
-    is_ranged: bool = False
+    is_ranged: bool = False  # Whether its range is to be chosen; what it has of it stands for none
 
 
 def is_aggregate(node: exp.Expr) -> bool:

@@ -26,20 +26,12 @@ __all__ = ["Asked", "Outputs", "aggregate_in"]
 
 @dataclass(frozen=True)
 class Asked:
-    """An aggregate of the joint draw.
-
-    Parameters
-    ----------
-    body : sqlglot.exp.Expr
-        Where it was written first.
-    is_hidden : bool
-        Whether it is no column of the answer.
-    """
+    """An aggregate of the joint draw."""
 
     name: str
     aggregate: OwnedAggregate
-    body: exp.Expr
-    is_hidden: bool
+    body: exp.Expr  # Where it was written first
+    is_hidden: bool  # Whether it is no column of the answer
 
 
 @dataclass(eq=False)
@@ -50,24 +42,18 @@ class Outputs:
     ----------
     context, scope
         The statement, and what its rows are.
-    keys : sequence of (str, Node)
-        Name of each key, and what it is of a row.
-    taken : set of str
-        Names in small letters that are in use.
-    aliases : dict of str to Node
-        By names in small letters what columns of the select list are of the answer.
-    constants : dict of str to Node
-        Aggregates that are public numbers, by names that no text has.
     """
 
     context: Context
     scope: Scope
-    keys: Sequence[tuple[str, Node]]
-    taken: set[str]
+    keys: Sequence[tuple[str, Node]]  # Name of each key, and what it is of a row
+    taken: set[str]  # Names in small letters that are in use
     asked: list[Asked] = field(default_factory=list)
     computed: list[Computed] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
+    # By names in small letters what columns of the select list are of the answer.
     aliases: dict[str, Node] = field(default_factory=dict)
+    # Aggregates that are public numbers, by names that no text has.
     constants: dict[str, Node] = field(default_factory=dict)
 
     def found(self, aggregate: OwnedAggregate) -> Asked | None:

@@ -16,15 +16,10 @@ __all__ = ["Reader"]
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads scalar SQL.
-
-    Parameters
-    ----------
-    column : callable
-        From a column of the tree to a column of a relation; raises SqlError for one that is none.
-    """
+    """Reads scalar SQL."""
 
     context: Context
+    # From a column of the tree to a column of a relation; raises SqlError for one that is none.
     column: Callable[[exp.Column], Column]
 
     def read(self, node: exp.Expr) -> Node:

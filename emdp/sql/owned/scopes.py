@@ -17,14 +17,9 @@ __all__ = ["Reads", "Scope", "Tables", "conjuncts", "equates_users", "owners", "
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Sub-queries of WITH that a place of the text may name, in small letters.
+    """Sub-queries of WITH that a place of the text may name, in small letters."""
 
-    Parameters
-    ----------
-    held : mapping of str to (Expr, Tables)
-        Each with what its own text may name: what stands before it, wherever it is read.
-    """
-
+    # Each with what its own text may name: what stands before it, wherever it is read.
     held: Mapping[str, tuple[exp.Expr, "Tables"]] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
@@ -56,23 +51,14 @@ _COLUMN = "emdp_column"
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """A relation, and its columns by the name of their table.
-
-    Parameters
-    ----------
-    tables : tuple of (str, mapping of str to Column)
-        Tables in the order of the text, by their names there.
-    shared : mapping of str to Column
-        Columns that USING makes one, by names in small letters: they need no name of a table.
-    outer : Scope or None
-        Of a sub-query within a condition, where names are looked up that it has not itself.
-    """
+    """A relation, and its columns by the name of their table."""
 
     context: Context
     relation: Relation
-    tables: tuple[tuple[str, Mapping[str, Column]], ...]
+    tables: tuple[tuple[str, Mapping[str, Column]], ...]  # Tables in the order of the text, by their names there
+    # Columns that USING makes one, by names in small letters: they need no name of a table.
     shared: Mapping[str, Column]
-    outer: "Scope | None" = None
+    outer: "Scope | None" = None  # Of a sub-query within a condition, where names are looked up that it has not itself
 
     @property
     def reader(self) -> Reader:

@@ -43,44 +43,25 @@ def bare(query: exp.Expr) -> exp.Expr:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A stage, and the table that it makes.
-
-    Parameters
-    ----------
-    kinds : mapping of str to Kind
-        Its columns.
-    main : tuple of str
-        Those of them that its select list has, without ends of intervals.
-    empty : polars.DataFrame
-        The table without rows.
-    """
+    """A stage, and the table that it makes."""
 
     stage: Stage
-    kinds: Mapping[str, Kind]
-    main: tuple[str, ...]
-    empty: pl.DataFrame
+    kinds: Mapping[str, Kind]  # Its columns
+    main: tuple[str, ...]  # Those of them that its select list has, without ends of intervals
+    empty: pl.DataFrame  # The table without rows
 
 
 @dataclass(eq=False)
 class Stages:
-    """The stages of one statement, as they are found.
-
-    Parameters
-    ----------
-    ask : callable
-        Makes the question of a SELECT over private rows.
-    made : dict of int to Made
-        By the number of their query, in the order in which they are computed.
-    mixing : dict of int to bool
-        By number whether a SELECT sums up rows of several users, where that was looked at.
-    unsure : set of int
-        Numbers of the sub-queries that stand for one value and may have several rows.
-    """
+    """The stages of one statement, as they are found."""
 
     context: Context
-    ask: Callable[[exp.Select, Tables, "Stages"], OwnedSelect]
+    ask: Callable[[exp.Select, Tables, "Stages"], OwnedSelect]  # Makes the question of a SELECT over private rows
+    # By the number of their query, in the order in which they are computed.
     made: dict[int, Made] = field(default_factory=dict)
+    # By number whether a SELECT sums up rows of several users, where that was looked at.
     mixing: dict[int, bool] = field(default_factory=dict)
+    # Numbers of the sub-queries that stand for one value and may have several rows.
     unsure: set[int] = field(default_factory=set)
 
     @property

@@ -11,19 +11,11 @@ __all__ = ["SHAPES", "UNSUPPORTED", "Unsupported", "aggregates"]
 
 @dataclass(frozen=True)
 class Unsupported:
-    """A refusal.
-
-    Parameters
-    ----------
-    problem : str
-        What is wrong, to stand after the function's name.
-    remedy : str
-        What to write instead; ``e`` stands for the first argument.
-    """
+    """A refusal."""
 
     code: str
-    problem: str
-    remedy: str
+    problem: str  # What is wrong, to stand after the function's name
+    remedy: str  # What to write instead; `e` stands for the first argument
 
     def remedy_for(self, argument: str | None) -> str:
         """Return the remedy with the argument that was written in the place of a lone ``e``.

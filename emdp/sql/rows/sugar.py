@@ -19,18 +19,12 @@ MANY = 30
 
 @dataclass(frozen=True)
 class Sugar:
-    """A function made of others.
-
-    Parameters
-    ----------
-    build : callable
-        Makes the node.
-    """
+    """A function made of others."""
 
     form: str
     least: int
     most: int
-    build: Callable[[Sequence[Node]], Node]
+    build: Callable[[Sequence[Node]], Node]  # Makes the node
 
 
 def _folded(name: str) -> Sugar:

@@ -67,21 +67,13 @@ _REMEDIES: Mapping[TokenType, str] = {
 
 @dataclass(frozen=True)
 class Alignment:
-    """Which token of a statement each token of its tree's text is.
+    """Which token of a statement each token of its tree's text is."""
 
-    Parameters
-    ----------
-    places : tuple of (int or None)
-        For each generated token the index of the written one, None for a word that was left out.
-    lost : (int, int) or None
-        The first written tokens that did not come back, as a range of indices; None where all did.
-    inserted : str
-        The first generated token that was not written, where no written one was lost, else empty.
-    """
-
+    # For each generated token the index of the written one, None for a word that was left out.
     places: tuple[int | None, ...]
+    # The first written tokens that did not come back, as a range of indices; None where all did.
     lost: tuple[int, int] | None = None
-    inserted: str = ""
+    inserted: str = ""  # The first generated token that was not written, where no written one was lost, else empty
 
 
 def align(written: Sequence[Token], generated: Sequence[Token]) -> Alignment:

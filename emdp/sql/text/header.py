@@ -68,24 +68,12 @@ _WORDS = ("PRIVACY", "ANON", "DP", "NOISE")
 
 @dataclass(frozen=True)
 class Header:
-    """A header, checked, and the tokens that are left of the statement.
+    """A header, checked, and the tokens that are left of the statement."""
 
-    Parameters
-    ----------
-    privacy : {"EMD_PRIVACY", "USER_PRIVACY"}
-        Its kind.
-    options : mapping of str to Option
-        By name.
-    span : (int, int)
-        Start and end in the text, from WITH to the closing parenthesis.
-    rest : tuple of Token
-        The statement without it.
-    """
-
-    privacy: Privacy
-    options: Mapping[str, Option]
-    span: tuple[int, int]
-    rest: tuple[Token, ...]
+    privacy: Privacy  # Its kind
+    options: Mapping[str, Option]  # By name
+    span: tuple[int, int]  # Start and end in the text, from WITH to the closing parenthesis
+    rest: tuple[Token, ...]  # The statement without it
 
 
 def read_header(text: str, tokens: Sequence[Token], main: int) -> Header:

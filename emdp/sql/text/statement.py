@@ -16,21 +16,13 @@ Privacy = Literal["EMD_PRIVACY", "USER_PRIVACY"]
 
 @dataclass(frozen=True)
 class Option:
-    """One entry of ``OPTIONS (name = value)``.
+    """One entry of ``OPTIONS (name = value)``."""
 
-    Parameters
-    ----------
-    name : str
-        In lower case.
-    weaker : tuple of float
-        Of ``TIERS(8, 4, 1)`` all numbers but the first, which is the value.
-    """
-
-    name: str
+    name: str  # In lower case
     value: float | int | str
     start: int
     end: int
-    weaker: tuple[float, ...] = ()
+    weaker: tuple[float, ...] = ()  # Of `TIERS(8, 4, 1)` all numbers but the first, which is the value
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,18 +34,12 @@ class Call(Numbers, Protocol):
 
 @dataclass(frozen=True)
 class Function:
-    """A scalar function.
-
-    Parameters
-    ----------
-    build : callable
-        Makes the node.
-    """
+    """A scalar function."""
 
     form: str
     least: int
     most: int
-    build: Callable[[Call, exp.Anonymous], Expression]
+    build: Callable[[Call, exp.Anonymous], Expression]  # Makes the node
 
 
 def functions() -> dict[str, Function]:

@@ -14,18 +14,12 @@ __all__ = ["Point", "label_of"]
 
 @dataclass(frozen=True)
 class Point:
-    """A public point of the text.
+    """A public point of the text."""
 
-    Parameters
-    ----------
-    kind : {"place", "vector", "label", "number"}
-        How it is written: ``POINT(..)``, ``VECTOR[..]``, a text or truth value, a number.
-    value : object
-        Two numbers, several, a label, one number.
-    """
-
+    # "place", "vector", "label", "number": how it is written: `POINT(..)`, `VECTOR[..]`, a text or truth value, a
+    # number.
     kind: str
-    value: Any
+    value: Any  # Two numbers, several, a label, one number
     node: exp.Expr
 
     def fits(self, part: Space) -> bool:

@@ -129,25 +129,14 @@ COUNTED, USER_WEIGHT = "counted_user", "user_weight"
 
 @dataclass(frozen=True, eq=False)
 class CellStatement:
-    """A checked statement for the sums behind an aggregation.
+    """A checked statement for the sums behind an aggregation."""
 
-    Parameters
-    ----------
-    query : Sql
-        Rows in no order: a group of users; a base cell (negative or NULL: none); the number of the group's users with
-        records, or NULL; then for each value and each corner the sum over users, in the value's unit.
-    lookups : mapping of str to polars.DataFrame
-        Public tables that the statement joins.
-    units : tuple of Fraction
-        Unit of each value's sums.
-    absent : mapping of int to Fraction
-        What a user without records counts with, by coordinate, where that is not 0.
-    """
-
+    # Rows in no order: a group of users; a base cell (negative or NULL: none); the number of the group's users with
+    # records, or NULL; then for each value and each corner the sum over users, in the value's unit.
     query: Sql
-    lookups: Mapping[str, pl.DataFrame]
-    units: tuple[Fraction, ...]
-    absent: Mapping[int, Fraction]
+    lookups: Mapping[str, pl.DataFrame]  # Public tables that the statement joins
+    units: tuple[Fraction, ...]  # Unit of each value's sums
+    absent: Mapping[int, Fraction]  # What a user without records counts with, by coordinate, where that is not 0
 
 
 def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: bool = False) -> CellStatement:

@@ -41,15 +41,9 @@ RULES = 4
 
 @dataclass(frozen=True, eq=False)
 class CheckedStatement:
-    """A statement of means with the rules; see the module.
+    """A statement of means with the rules; see the module."""
 
-    Parameters
-    ----------
-    means : LinearStatement
-        Its query, public tables, and what its sums mean.
-    """
-
-    means: LinearStatement
+    means: LinearStatement  # Its query, public tables, and what its sums mean
 
     def found(self, row: Sequence[Any], users: int) -> list[Fraction] | None:
         """Return the means over the public users, exactly; None where a rule is broken."""

@@ -68,28 +68,14 @@ TOKENS_KEY = ""
 
 @dataclass(frozen=True, eq=False)
 class CompiledItems:
-    """Expressions ready to be aggregated.
+    """Expressions ready to be aggregated."""
 
-    Parameters
-    ----------
-    relation : Sql
-        The inner layer: one row an item.
-    joins : tuple of Sql
-        Left joins of the public tables in ``lookups``.
-    values : tuple of Sql
-        Each expression's value for an item, after the ``on_invalid`` rule; of a record elsewhere any value of the
-        domain.
-    lookups : mapping of str to polars.DataFrame
-        Public tables to register under these names.
-    test : Sql or None
-        Test that a record has an item; None where every record has one.
-    """
-
-    relation: Sql
-    joins: tuple[exp.Join, ...]
+    relation: Sql  # The inner layer: one row an item
+    joins: tuple[exp.Join, ...]  # Left joins of the public tables in `lookups`
+    # Each expression's value for an item, after the `on_invalid` rule; of a record elsewhere any value of the domain.
     values: tuple[Sql, ...]
-    lookups: Mapping[str, pl.DataFrame]
-    test: Sql | None = None
+    lookups: Mapping[str, pl.DataFrame]  # Public tables to register under these names
+    test: Sql | None = None  # Test that a record has an item; None where every record has one
 
     def counted(self, value: Sql) -> Sql:
         """Return a value that is added up: 0 for the records that are elsewhere."""

@@ -75,24 +75,14 @@ CODE, RECORDS, NUMBER = "code", "records", "number"
 
 @dataclass(frozen=True, eq=False)
 class ItemStatement:
-    """A checked statement.
+    """A checked statement."""
 
-    Parameters
-    ----------
-    query : sqlglot.exp.Select
-        Its rows stand in the order of users, if they have any: then the first column is the user's row number on the
-        public list or, where only the number of users is public, a key, NULL for rows without a user.
-    lookups : mapping of str to polars.DataFrame
-        Public tables that it joins.
-    exponents : tuple of int
-        Of means: fixed-point exponent of each expression.
-    neutral_values : tuple of float
-        Of means: each expression's value at the space's neutral item, with which users without records count.
-    """
-
+    # Its rows stand in the order of users, if they have any: then the first column is the user's row number on the
+    # public list or, where only the number of users is public, a key, NULL for rows without a user.
     query: exp.Select
-    lookups: Mapping[str, pl.DataFrame]
-    exponents: tuple[int, ...] = ()
+    lookups: Mapping[str, pl.DataFrame]  # Public tables that it joins
+    exponents: tuple[int, ...] = ()  # Of means: fixed-point exponent of each expression
+    # Of means: each expression's value at the space's neutral item, with which users without records count.
     neutral_values: tuple[float, ...] = ()
 
 

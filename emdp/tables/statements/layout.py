@@ -24,35 +24,22 @@ __all__ = ["CellNumber", "Layout", "layout_of"]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The columns that the layers of an aggregation's statement have.
-
-    Parameters
-    ----------
-    constants : mapping of int to int
-        The integer of every record, for each value that is a constant.
-    labels, hats : mapping of int to object
-        The axes along which records differ, by position: a label axis's cell number, a hat axis of two nodes or more.
-    weight : Expression or None
-        Weight of a record against the cap, where records differ in it.
-    slots : int or None
-        Records up to which a user's are filled with the point elsewhere before their mean is taken.
-    is_counted : bool
-        Whether these records are counted one by one, since some may be elsewhere.
-    is_checked : bool
-        Whether records are held against the declared rules, too.
-    """
+    """The columns that the layers of an aggregation's statement have."""
 
     values: tuple[Expression, ...]
     exponents: tuple[int, ...]
-    constants: Mapping[int, int]
+    constants: Mapping[int, int]  # The integer of every record, for each value that is a constant
+    # labels, hats: The axes along which records differ, by position: a label axis's cell number, a hat axis of two
+    # nodes or more.
     labels: Mapping[int, Expression]
     hats: Mapping[int, HatAxis]
     sizes: tuple[int, ...]
-    weight: Expression | None
+    weight: Expression | None  # Weight of a record against the cap, where records differ in it
     cap: int | None
+    # Records up to which a user's are filled with the point elsewhere before their mean is taken.
     slots: int | None = None
-    is_counted: bool = False
-    is_checked: bool = False
+    is_counted: bool = False  # Whether these records are counted one by one, since some may be elsewhere
+    is_checked: bool = False  # Whether records are held against the declared rules, too
 
     @property
     def has_cells(self) -> bool:

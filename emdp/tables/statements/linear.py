@@ -29,25 +29,14 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class LinearStatement:
-    """A checked statement for the sums behind some means of user means.
+    """A checked statement for the sums behind some means of user means."""
 
-    Parameters
-    ----------
-    query : sqlglot.exp.Select
-        One row: the number of users present, then for each expression the sum over them of the user's mean in
-        units of ``2**-exponent``.
-    lookups : mapping of str to polars.DataFrame
-        Public tables that the statement joins.
-    exponents : tuple of int
-        Fixed-point exponent of each expression.
-    neutral_values : tuple of float
-        Each expression's value at the space's neutral item.
-    """
-
+    # One row: the number of users present, then for each expression the sum over them of the user's mean in units of
+    # `2**-exponent`.
     query: exp.Select
-    lookups: Mapping[str, pl.DataFrame]
-    exponents: tuple[int, ...]
-    neutral_values: tuple[float, ...]
+    lookups: Mapping[str, pl.DataFrame]  # Public tables that the statement joins
+    exponents: tuple[int, ...]  # Fixed-point exponent of each expression
+    neutral_values: tuple[float, ...]  # Each expression's value at the space's neutral item
 
 
 def linear_statement(table: TableFacts, expressions: Sequence[Expression]) -> LinearStatement:

@@ -70,18 +70,10 @@ ROWS, ALL_ROWS, GROUPS = "row_count", "all_rows", "group_count"
 
 @dataclass(frozen=True, eq=False)
 class OwnedStatement:
-    """A checked statement.
+    """A checked statement."""
 
-    Parameters
-    ----------
-    query : sqlglot.exp.Select
-        A row a cell that has rows: its number, then the sum of each part in units of ``2**-UNIT_BITS``.
-    lookups : mapping of str to polars.DataFrame
-        Lists of keys, and public tables, that it joins.
-    """
-
-    query: exp.Select
-    lookups: Mapping[str, pl.DataFrame]
+    query: exp.Select  # A row a cell that has rows: its number, then the sum of each part in units of `2**-UNIT_BITS`
+    lookups: Mapping[str, pl.DataFrame]  # Lists of keys, and public tables, that it joins
 
 
 def private_columns(totals: OwnedTotals | OwnedFrame) -> tuple[str, ...]:

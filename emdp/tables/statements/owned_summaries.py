@@ -26,21 +26,11 @@ Aggregates = Callable[[Sql], tuple[Sql, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """Layers of sub-queries that compute one value.
+    """Layers of sub-queries that compute one value."""
 
-    Parameters
-    ----------
-    argument : Sql or None
-        Over the columns of a row.
-    aggregates : callable
-        From the argument's column to aggregates of it.
-    value : callable
-        From their columns to the value.
-    """
-
-    argument: Sql | None
-    aggregates: Aggregates
-    value: Callable[[Sequence[Sql]], Sql]
+    argument: Sql | None  # Over the columns of a row
+    aggregates: Aggregates  # From the argument's column to aggregates of it
+    value: Callable[[Sequence[Sql]], Sql]  # From their columns to the value
 
 
 def comparable(node: Node, columns: Columns, writing: RowsWriting = DUCKDB_ROWS) -> Sql:

@@ -191,19 +191,13 @@ DUCKDB = Writer(_spelling, _literal, _tried)
 
 @dataclass(frozen=True)
 class RowsWriting:
-    """Writer of functions of a row for one engine, in statements over rows with owners.
+    """Writer of functions of a row for one engine, in statements over rows with owners."""
 
-    Parameters
-    ----------
-    read_as, row_expression, summand : callable
-        As the functions of these names here, the last with its bits.
-    plain_text : callable
-        A text of a value of a kind, NULL of NULL: equal on all engines, and different for different values.
-    """
-
+    # read_as, row_expression, summand: As the functions of these names here, the last with its bits.
     read_as: Callable[[Sql, str], Sql]
     row_expression: Callable[[Node, Columns], Sql]
     summand: Callable[[Node, Columns, float, float, int], Sql]
+    # A text of a value of a kind, NULL of NULL: equal on all engines, and different for different values.
     plain_text: Callable[[Sql, Kind], Sql]
 
 

@@ -66,15 +66,10 @@ TEXTS = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of a table, with the columns that it is about: public, all of it.
+    """A rule of a table, with the columns that it is about: public, all of it."""
 
-    Parameters
-    ----------
-    name : str
-        One of ``missing_users``, ``unlisted_users``, ``invalid_items``, ``other_counts``, ``unusable``,
-        ``repeated_keys``, ``lost_links``.
-    """
-
+    # One of `missing_users`, `unlisted_users`, `invalid_items`, `other_counts`, `unusable`, `repeated_keys`,
+    # `lost_links`.
     name: str
     table: str
     columns: tuple[str, ...]
@@ -89,20 +84,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Breach:
-    """Broken rule of a table, for its owner: a fact about the private records.
-
-    Parameters
-    ----------
-    records : int or None
-        How many records break it; None where only the number of users is public, so that nobody knows whose are too
-        many.
-    users : int or None
-        How many users do; None of rows without one.
-    """
+    """Broken rule of a table, for its owner: a fact about the private records."""
 
     rule: Rule
+    # How many records break it; None where only the number of users is public, so that nobody knows whose are too many.
     records: int | None
-    users: int | None
+    users: int | None  # How many users do; None of rows without one
 
     def sentence(self) -> str:
         """Return the words said of it, with the counts."""

@@ -45,21 +45,12 @@ class _AsWritten(DuckDB):
 
 @dataclass(frozen=True)
 class Writer:
-    """Spelling of row expressions for one engine.
+    """Spelling of row expressions for one engine."""
 
-    Parameters
-    ----------
-    spelling : callable
-        From a form and the values of its literals to text with ``emdp_0`` and so on for the arguments.
-    literal : callable
-        From a value and its kind to a tree.
-    guard : callable
-        Puts one operator that may raise where it cannot.
-    """
-
+    # From a form and the values of its literals to text with `emdp_0` and so on for the arguments.
     spelling: Callable[[Form, tuple[Value, ...]], str]
-    literal: Callable[[Value, Kind], Sql]
-    guard: Callable[[Sql], Sql]
+    literal: Callable[[Value, Kind], Sql]  # From a value and its kind to a tree
+    guard: Callable[[Sql], Sql]  # Puts one operator that may raise where it cannot
 
     def write(self, node: Node, columns: Columns) -> Sql:
         """Return a row expression as a tree.
