@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from emdp.audit.bulk import bulk_of, read_blocks
-from emdp.audit.changes import Change, Floats, message_change, noise_change, total_of
+from emdp.audit.changes import Change, Floats, added_changes, message_change, noise_change, total_of
 from emdp.audit.counts import CountedMessages
 from emdp.audit.keyed import keyed_scores
 from emdp.audit.mixed import MixedMessages
@@ -24,12 +24,14 @@ from emdp.audit.releases import (
     message_scores,
     noise_name,
     one_user_scores,
+    parts_of_plan,
     run_release,
 )
 from emdp.audit.tester import LEAST_TRIALS, Scores
 from emdp.base.errors import UsageError
 from emdp.estimators import AnyPlan, MeasuredPlan, MessagePlan, OwnedPlan, Plan
 from emdp.estimators.frequency.measure_tree import TreePlan
+from emdp.estimators.frequency.structured_measures import StructuredPlan
 from emdp.estimators.frequency.tiers import HistogramTiers
 from emdp.estimators.local_tiers import KeyedPlan
 from emdp.estimators.strings.search import StringCounts
@@ -113,10 +115,11 @@ class AuditedNoise:
         return None if users is None else str(users.keys[0])
 
     def change(self, space: Space, users: int) -> Change:
-        return noise_change(self.plan, space, users)
+        return added_changes([noise_change(own, space, users) for own in parts_of_plan(self.plan)])
 
     def largest_total(self, space: Space, items: Floats) -> Floats:
-        return total_of(self.plan, space, items)
+        totals = [total_of(own, space, items) for own in parts_of_plan(self.plan)]
+        return np.asarray(np.sum(totals, axis=0), dtype=np.float64)
 
     def scores(self, tables: Neighbours, draws: NoiseDraws, place: int = 0) -> Scores:
         return additive_scores(self.plan, tables, draws, place)
@@ -192,6 +195,7 @@ class AuditedMessages:
 AUDITED: Mapping[type[Any], Callable[[Any], AuditedPlan]] = {
     Plan: AuditedNoise,
     TreePlan: AuditedNoise,
+    StructuredPlan: AuditedNoise,
     # What is drawn of the data is the answer of the strongest tier; the others are made of that.
     TieredPlan: AuditedNoise,
     MessagePlan: AuditedMessages,

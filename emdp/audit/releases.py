@@ -28,12 +28,13 @@ from emdp.base.arrays import Floats
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators import MessagePlan, Plan
+from emdp.estimators.frequency.structured_measures import StructuredPlan
 from emdp.estimators.mean.local import LocalMeans
 from emdp.estimators.messages import release_steps
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.local.noise import LocalNoise
-from emdp.tables import aggregate
+from emdp.tables import Table, aggregate
 
 __all__ = [
     "DESCENT_SHARE",
@@ -49,6 +50,7 @@ __all__ = [
     "message_scores",
     "noise_name",
     "one_user_scores",
+    "parts_of_plan",
     "run_release",
 ]
 
@@ -93,10 +95,15 @@ def first_number(frame: pl.DataFrame) -> float:
     return float("nan")
 
 
+def parts_of_plan(plan: Plan) -> tuple[Plan, ...]:
+    """Return the releases that a plan makes one after the other: several of a measure that is joined, else itself."""
+    return plan.releases if isinstance(plan, StructuredPlan) else (plan,)
+
+
 def noise_name(plan: Plan) -> str:
-    """Return what a plan's noise is called, with its number of coordinates."""
-    mechanism = plan.mechanisms[0]
-    return "constant" if mechanism.is_exact else f"{mechanism.name}{_values_of(mechanism)}"
+    """Return what a plan's noise is called, with its number of coordinates, of each of its releases."""
+    named = [own.mechanisms[0] for own in parts_of_plan(plan)]
+    return " and ".join("constant" if own.is_exact else f"{own.name}{_values_of(own)}" for own in named)
 
 
 def message_name(plan: MessagePlan) -> str:
@@ -163,11 +170,16 @@ def _frame_numbers(frame: pl.DataFrame, outputs: int) -> Iterable[float]:
 
 
 def additive_scores(plan: Plan, tables: Neighbours, draws: NoiseDraws, place: int) -> Scores:
-    """Return the scores of a statistic with noise: the likelihood ratio, and where noise lies along the change."""
-    centres = _centres(plan, tables)
+    """Return the scores of a statistic with noise: the likelihood ratio, and where noise lies along the change.
+
+    Of several releases with noise of their own the ratios are summed: the joint law of all is seen, which may lose what
+    their levels add up to.
+    """
+    centres = [[centre for own in found for centre in own] for found in _centres(plan, tables)]
+    mechanisms = [mechanism for own in parts_of_plan(plan) for mechanism in own.mechanisms]
     releases = max(draws.trials, LEAST_TRIALS)
     both: list[list[Floats]] = [[], []]
-    for group, (mechanism, first, second) in enumerate(zip(plan.mechanisms, *centres, strict=True)):
+    for group, (mechanism, first, second) in enumerate(zip(mechanisms, *centres, strict=True)):
         grid = mechanism.answer_step if not mechanism.is_exact else Fraction(1)
         shift = np.array([float((b - a) / grid) for a, b in zip(first, second, strict=True)])
         if not shift.any():
@@ -182,22 +194,21 @@ def additive_scores(plan: Plan, tables: Neighbours, draws: NoiseDraws, place: in
         same = np.zeros((releases, 1))
         return Scores(same, same, (KNOWN,))
     summed = [np.sum([one[:releases] for one in own], axis=0) for own in both]
-    is_known = all(has_known_ratio(mechanism) for mechanism in plan.mechanisms)
+    is_known = all(has_known_ratio(mechanism) for mechanism in mechanisms)
     return Scores(summed[0], summed[1], (KNOWN if is_known else CELLS, "shift"))
 
 
-def _centres(plan: Plan, tables: Neighbours) -> list[list[tuple[Fraction, ...]]]:
-    """Return for both tables what each group's release would be without noise."""
-    found = []
-    for table in (tables.first, tables.second):
-        statistics = [statistic.open() for statistic in aggregate(table, plan.aggregation)]
-        found.append(
-            [
-                _without_noise(mechanism).release(plan.prepared(values))
-                for mechanism, values in zip(plan.mechanisms, statistics, strict=True)
-            ]
-        )
-    return found
+def _centres(plan: Plan, tables: Neighbours) -> list[list[list[tuple[Fraction, ...]]]]:
+    """Return for both tables, and for each release of a plan, what each group's would be without noise."""
+    return [[_centres_of(own, table) for own in parts_of_plan(plan)] for table in (tables.first, tables.second)]
+
+
+def _centres_of(plan: Plan, table: Table) -> list[tuple[Fraction, ...]]:
+    statistics = [statistic.open() for statistic in aggregate(table, plan.aggregation)]
+    return [
+        _without_noise(mechanism).release(plan.prepared(values))
+        for mechanism, values in zip(plan.mechanisms, statistics, strict=True)
+    ]
 
 
 def _without_noise(mechanism: AdditiveMechanism) -> AdditiveMechanism:
@@ -209,7 +220,16 @@ def _without_noise(mechanism: AdditiveMechanism) -> AdditiveMechanism:
 
 def additive_releases(plan: Plan, tables: Neighbours, most: int) -> Iterable[Any]:
     """Yield so many releases of the first table."""
-    centres = _centres(plan, tables)[0]
+    parts = parts_of_plan(plan)
+    made = [_drawn(own, centres, most) for own, centres in zip(parts, _centres(plan, tables)[0], strict=True)]
+    if len(parts) == 1:
+        return made[0]
+    # coordinates of a second release stand behind those of the first
+    return ((tuple(chain.from_iterable(chain(*one))),) for one in zip(*made, strict=True))
+
+
+def _drawn(plan: Plan, centres: Sequence[tuple[Fraction, ...]], most: int) -> Iterable[Any]:
+    """Yield so many releases with these centres."""
     noise = [
         None if mechanism.is_exact else NoiseDraws(most).of(mechanism, (0, group))
         for group, mechanism in enumerate(plan.mechanisms)

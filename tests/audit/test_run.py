@@ -19,7 +19,7 @@ from emdp.expressions import col
 from emdp.mechanisms import LaplaceMechanism
 from emdp.mechanisms.central import edge_laws, gaussian, k_norm, laplace
 from emdp.questions import frequencies, mean, user_mean, vector_mean
-from emdp.spaces import Categories, Interval, Product
+from emdp.spaces import Categories, Interval, Product, Vector
 from emdp.tables import Table
 
 CERTAIN = 1.0 - 1e-6
@@ -84,7 +84,7 @@ def test_noise_on_edges_of_a_plane_is_seen_by_its_likelihood_ratio(monkeypatch: 
     square = emdp.Vector(["x", "y"], box=[(0, 1), (0, 1)])
     rows = pl.DataFrame({"user": [1], "x": [0.5], "y": [0.5]})
     asked = emdp.read(rows, user="user", space=square, users=40, name="square")
-    query = emdp.frequencies(1.0, alpha=3.0, noise="edges")
+    query = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 3) MEASURE(PITCH(1.0)) FROM square"
     true = audited(asked, query, distances=[1.0], trials=200_000)
     assert true.is_sound
     (row,) = true.rows
@@ -94,6 +94,34 @@ def test_noise_on_edges_of_a_plane_is_seen_by_its_likelihood_ratio(monkeypatch: 
     monkeypatch.setattr(edge_laws, "laplace_integers", lambda units, size: drawn(0.7 * units, size))
     broken = audited(asked, query, distances=[1.0], trials=200_000)
     assert broken.broken, broken.frame
+
+
+MEASURES = {
+    "sums of regions": (Vector(["x", "y"], box=[(0, 3), (0, 3)]), emdp.measure(alpha=30.0, pitch=1.0), 0.1),
+    "independent": (
+        Product(Vector(["x", "y"], box=[(0, 1), (0, 1)]), Interval("hour", 0, 1)),
+        emdp.measure(alpha=4.0, pitch=1.0, structure="independent"),
+        0.5,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MEASURES)
+def test_measures_stand_and_less_noise_is_caught(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By sums of regions of a grid whose law has no formula; of two releases by the joint law, whose loss adds."""
+    space, query, distance = MEASURES[kind]
+    rows = pl.DataFrame({"user": [1], **{name: [0.5] for name in space.columns}})
+    asked = emdp.read(rows, user="user", space=space, users=20, name="area")
+    sessions = 0 if kind == "sums of regions" else 30
+    true = audited(asked, query, distances=[distance], end_to_end=sessions)
+    (row,) = true.rows
+    assert true.is_sound, true.frame
+    assert 0.3 * row.claimed_epsilon < row.audited_epsilon
+    assert row.test.endswith("likelihood ratio") == (kind == "independent")
+    assert row.mechanism.count("edge Laplace") == 1 + (kind == "independent")
+    drawn = edge_laws.laplace_integers
+    monkeypatch.setattr(edge_laws, "laplace_integers", lambda units, size: drawn(0.3 * units, size))
+    assert audited(asked, query, distances=[distance]).broken
 
 
 def test_a_sensitivity_per_record_is_caught(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
