@@ -28,6 +28,7 @@ from emdp.estimators.owned.keys_plan import KeysPlan
 from emdp.estimators.owned.plan import OwnedPlan, drawn_rows
 from emdp.estimators.owned.quantiles import QuantilePlan
 from emdp.estimators.owned.ranged import RangedPlan
+from emdp.estimators.owned.ranges import BINS, ENDS
 from emdp.estimators.owned.staged import StagedPlan
 from emdp.estimators.owned.unlisted_plan import UnlistedPlan
 from emdp.mechanisms.contribution.moves import moved_users
@@ -60,9 +61,13 @@ def members_of(plan: Any) -> Iterator[Any]:
     elif isinstance(plan, FreePlan):
         return
     elif isinstance(plan, RangedPlan):
-        yield from plan.rule.counts
-        for ends in ((-4.0, 8.0), (0.0, 2.0**50)):
+        yield plan.rule.users
+        # The second reading at any range: some where values are, some where none is, and one that follows from counts.
+        chance = random.Random(plan.rule.query.text)
+        for ends in ((-4.0, 8.0), tuple(sorted(chance.sample(ENDS, 2)))):
             yield from members_of(plan.rule.plan_at((ends,) * len(plan.rule.query.ranged)))
+        noisy = tuple(tuple(Fraction(chance.randrange(400)) for _ in range(BINS)) for _ in plan.rule.query.ranged * 2)
+        yield from members_of(plan.rule.plan(noisy))
     elif isinstance(plan, MeasuredPlan):
         yield plan
         if isinstance(plan, GroupsPlan):

@@ -35,6 +35,7 @@ class _Spelled(Writer):
 
     def head(self, *more: str) -> str:
         made = ["epsilon = " + self.one("1", "0.5", "3"), *more]
+        made += ["range = auto"] if self.needs_ranges else []
         made += ["neighbours = 'remove'"] if self.often(0.4) else []
         if self.often(0.4) and not any(own.startswith("delta") for own in made):
             made.append("delta = 1e-6")
@@ -47,6 +48,9 @@ class _Spelled(Writer):
         )
 
     def clamped(self) -> str:
+        if self.chooses_ranges and self.often(0.8):
+            self.needs_ranges = True
+            return self.number()
         ends = self.one("0, 7", "2, 40.5", "-9, -1", "-3, 5", "0, 0.5")
         return f"CLAMP({self.number()}, {ends})"
 
@@ -109,11 +113,13 @@ class _Spelled(Writer):
 
     def in_stages(self) -> str:
         first = self.one(
-            "SELECT k, COUNT(*) AS n FROM t{w} GROUP BY k", "SELECT k, AVG(CLAMP(i, 0, 9)) AS n FROM t{w} GROUP BY k",
-            "SELECT b, SUM(CLAMP(x, 0, 9)) AS n FROM t{w} GROUP BY b", "SELECT AVG(z) AS n FROM t{w}",
+            "SELECT k, COUNT(*) AS n FROM t{w} GROUP BY k", "SELECT k, AVG({c}) AS n FROM t{w} GROUP BY k",
+            "SELECT b, SUM({c}) AS n FROM t{w} GROUP BY b", "SELECT AVG(z) AS n FROM t{w}",
             "SELECT COUNT(*) AS n FROM t{w}", "SELECT COUNT(DISTINCT u) AS n FROM t{w}",
             "SELECT k, COUNT(*) AS n FROM t{w} GROUP BY k ORDER BY n DESC LIMIT 2",
         ).replace("{w}", self.where())  # fmt: skip
+        if "{c}" in first:
+            first = first.replace("{c}", self.clamped())
         key = next((name for name in ("k", "b") if first.startswith(f"SELECT {name},")), "")
         items = self.one("COUNT(*) AS v", f"SUM({self.clamped()}) AS v", f"AVG({self.clamped()}) AS v, COUNT(*) AS w",
                          f"SUM({self.clamped()}) AS v, SUM({self.clamped()}) AS y, COUNT(*) AS w")  # fmt: skip

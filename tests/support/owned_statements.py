@@ -57,6 +57,8 @@ class Writer:
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
         self.prefix = ""
+        self.chooses_ranges = draw.random() < 0.2
+        self.needs_ranges = False
 
     def one(self, *choices: str) -> str:
         return self.draw.choice(choices)
@@ -161,9 +163,15 @@ class Writer:
         )  # fmt: skip
         return f"(SELECT {every.replace('i,', f'{window} AS i,', 1)} FROM t{inner}) q"
 
+    def clamped(self) -> str:
+        """Return a number with a range, or one whose range is to be chosen."""
+        if self.chooses_ranges and self.often(0.8):
+            self.needs_ranges = True
+            return self.number()
+        return f"CLAMP({self.number()}, {self.one('0', '-3', '-0.5')}, {self.one('1', '7', '40.5')})"
+
     def aggregate(self) -> str:
-        low, high = self.one("0", "-3", "-0.5"), self.one("1", "7", "40.5")
-        clamped = f"CLAMP({self.number()}, {low}, {high})"
+        clamped = self.clamped()
         found = self.one(
             "COUNT(*)", "COUNT(*)", f"COUNT({self.number()})", f"SUM({clamped})", f"SUM({clamped})", f"AVG({clamped})",
             f"{self.one('VARIANCE', 'STDDEV')}({clamped})", f"COUNT(DISTINCT {self.column('u')})",
@@ -179,7 +187,7 @@ class Writer:
         if kind == 2:
             return [f"MEDIAN(CLAMP({self.column('i')}, 0, 9))", "COUNT(*)"]
         if kind == 3:
-            return [f"SUM(CLAMP({self.column('i')}, 0, 9)) / COUNT(*)"]
+            return [f"SUM({self.clamped()}) / COUNT(*)"]
         return [self.aggregate() for _ in range(self.draw.choice([1, 1, 1, 1, 2]))]
 
     def keys(self) -> list[tuple[str, str, bool]]:
@@ -207,7 +215,7 @@ class Writer:
 
     def options(self, items: list[str], keys: list[tuple[str, str, bool]]) -> str:
         people = [item for item in items if "DISTINCT" in item and "u)" in item]
-        made = ["epsilon = " + self.one("1", "0.5", "3")]
+        made = ["epsilon = " + self.one("1", "0.5", "3"), *(["range = auto"] if self.needs_ranges else [])]
         is_open = not all(is_listed for _, _, is_listed in keys)
         if is_open or self.often(0.4):
             made.append("delta = 1e-6")

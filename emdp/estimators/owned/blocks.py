@@ -71,6 +71,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError
@@ -242,6 +243,12 @@ def express(rows: Sequence[Row], functional: Functional) -> tuple[Fraction, ...]
     >>> express([(one, one), (-one, one)], (Fraction(0), two))
     (Fraction(1, 1), Fraction(1, 1))
     """
+    return _expressed(tuple(rows), functional)
+
+
+@lru_cache(256)
+def _expressed(rows: tuple[Row, ...], functional: Functional) -> tuple[Fraction, ...] | None:
+    """Return what :func:`express` does; drawings of the same rows differ in their scales alone."""
     # Gauss's elimination on the transposed system: unknown weights, an equation a part.
     equations = [[*(row[part] for row in rows), functional[part]] for part in range(len(functional))]
     done = 0
@@ -276,8 +283,15 @@ def best_drawing(block: Block, functionals: Sequence[tuple[Functional, ...]], no
     (Drawing, list of float)
         It, and each item's error for noise of size 1.
     """
-    alone = [_least(block, [item], norm, [1.0])[1][0] for item in functionals] if len(functionals) > 1 else [1.0]
-    return _least(block, functionals, norm, alone)
+    drawing, errors = _best(block, tuple(functionals), norm)
+    return drawing, list(errors)
+
+
+@lru_cache(256)
+def _best(block: Block, items: tuple[tuple[Functional, ...], ...], norm: int) -> tuple[Drawing, list[float]]:
+    """Return what :func:`best_drawing` does; layouts that are compared have blocks in common."""
+    alone = [_best(block, (item,), norm)[1][0] for item in items] if len(items) > 1 else [1.0]
+    return _least(block, items, norm, alone)
 
 
 def _least(

@@ -240,7 +240,8 @@ def _blocks(totals: OwnedTotals | OwnedGroups, neighbours: Neighbours, kind: typ
 def _placings(query: OwnedSelect, totals: OwnedTotals | OwnedGroups) -> Iterator[tuple[int, ...]]:
     """Yield the block of each item; COUNT(*) may be an item of any argument."""
     by_node = {(own.node, own.low, own.high, own.weight, own.most): place for place, own in enumerate(totals.arguments)}
-    for counted in range(max(len(totals.arguments), 1)):
+    is_counted = any(item.kind != "users" and item.node is None for item in query.items)
+    for counted in range(max(len(totals.arguments), 1) if is_counted else 1):
         yield tuple(
             len(totals.arguments)
             if item.kind == "users"

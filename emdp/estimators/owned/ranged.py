@@ -1,20 +1,20 @@
 """Plans whose arguments have no known range: a tenth of epsilon buys users by octave of their values, and a range.
 
 Several readings, one charge. Of each argument without a range the users are counted by bin of their largest value, and
-by bin of their smallest (:mod:`emdp.estimators.owned.ranges`), each with noise. From these noisy numbers alone comes a
-range; the statement is planned and drawn with it, its values clamped, by the rest of epsilon
-(:func:`emdp.estimators.owned.statement.plan_statement`), automatic cap included.
+by bin of their smallest (:mod:`emdp.estimators.owned.ranges`), all in one scan and with one draw of noise. From these
+noisy numbers alone come the ranges; the statement is planned and drawn with it, its values clamped, by the rest of
+epsilon (:func:`emdp.estimators.owned.statement.plan_statement`), automatic cap included.
 
-Theorem. With ``k`` arguments let each of the ``2k`` counts of users be ``epsilon_1``-DP, and for every range the
-statement ``(epsilon_2 + slack, delta)``-DP. Then all together are ``(2k epsilon_1 + epsilon_2 + slack, delta)``-DP,
-whatever the range depends on in the noisy numbers.
+Theorem. With ``k`` arguments let the counts of users be ``epsilon_1``-DP for users of at most ``2k`` groups, and for
+every range the statement ``(epsilon_2 + slack, delta)``-DP. Then both together are ``(epsilon_1 + epsilon_2 + slack,
+delta)``-DP, whatever the range depends on in the noisy numbers.
 
 Proof. A user's largest value is a function of that user's rows, NULL and NaN left out
-(:mod:`emdp.questions.owned.summaries`), and falls into one bin, or into none: however many rows a user has, removal
-moves one number by 1 and replacement two, which is what the noise of each count is for
-(:mod:`emdp.estimators.owned.blocks`, at one group a user). So is the smallest. For fixed noisy numbers the range is a
-public constant, and the statement is one with ``CLAMP``. Composition of releases of which a later one depends on the
-outcome of earlier ones: Dwork and Roth 2014, theorem B.1. ∎
+(:mod:`emdp.questions.owned.summaries`), and falls into one bin, or into none; so does the smallest. However many rows a
+user has, they are in at most ``2k`` of the groups of end and bin: removal moves the counts by ``2k`` and replacement by
+``4k``, which is what the noise is for (:mod:`emdp.estimators.owned.blocks`, theorem of people). For fixed noisy numbers
+the range is a public constant, and the statement is one with ``CLAMP``. Composition of releases of which a later one
+depends on the outcome of earlier ones: Dwork and Roth 2014, theorem B.1. ∎
 
 Delta is charged whole, though Laplace noise does not need it: which noise is best depends on the range.
 The slack differs between ranges by what their drawings round: :data:`SLACK_FACTOR` times the largest of five ranges,
@@ -34,7 +34,7 @@ from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.contract import AnyPlan, Exact, Records
 from emdp.estimators.owned.joined import joined_event
 from emdp.estimators.owned.plan import OwnedPlan, RowsPlan, is_covered
-from emdp.estimators.owned.ranges import ENDS, chosen_range, end_bins, extreme_questions
+from emdp.estimators.owned.ranges import BINS, ENDS, chosen_range, end_bins, extremes_question
 from emdp.estimators.owned.totals import plan_owned
 from emdp.mechanisms.release import JoinedMechanism, Mechanism
 from emdp.privacy import Event, GuaranteeEvent
@@ -47,7 +47,7 @@ from emdp.questions.shape import Shape
 __all__ = ["RangeRule", "RangedPlan", "RangedRows", "plan_ranged"]
 
 RANGE_WEIGHTS = (1.0, 9.0)
-"""Shares of epsilon of all counts of users, and of the statement."""
+"""Shares of epsilon of the counts of users, and of the statement."""
 
 ASSUMED_RANGE = (0.0, 100.0)
 """Range that a preview assumes."""
@@ -57,6 +57,9 @@ EXTREMES = ((ENDS[0], ENDS[-1]), (ENDS[0], -ENDS[-1] / 2), (0.0, ENDS[-1]), (-(2
 
 SLACK_FACTOR = 4.0
 """How much more slack is charged than at the ranges that are compared, for all others."""
+
+Noisy = tuple[tuple[Fraction, ...], ...]
+"""Users by bin: of the largest values of the first argument, of the smallest ones, and so on."""
 
 Ranges = tuple[tuple[float, float], ...]
 PlanOne = Callable[[OwnedSelect], AnyPlan]
@@ -70,28 +73,32 @@ class RangeRule:
     ----------
     query : OwnedSelect
         With the price of the last release.
-    counts : tuple of OwnedPlan
+    users : OwnedPlan
         Users by bin of their largest and of their smallest value, of each argument in turn.
     plan_one : callable
         Plans the statement at known ranges.
     """
 
     query: OwnedSelect
-    counts: tuple[OwnedPlan, ...]
+    users: OwnedPlan
     plan_one: PlanOne
     _plans: dict[Ranges, AnyPlan] = field(default_factory=dict, repr=False)
 
     @property
     def scale(self) -> float:
         """Scale of the noise on each number of users."""
-        return self.counts[0].mechanisms[0].scale
+        return self.users.mechanisms[0].scale
 
-    def found(self, noisy: Sequence[Sequence[Fraction]]) -> list[tuple[tuple[float, float], bool]]:
+    def by_end(self, noisy: Sequence[Fraction]) -> Noisy:
+        """Return the numbers of each end by bin, as they are shown and a range is found of them."""
+        return tuple(tuple(noisy[first : first + BINS]) for first in range(0, len(noisy), BINS))
+
+    def found(self, noisy: Noisy) -> list[tuple[tuple[float, float], bool]]:
         """Return a range for each argument, and whether it stands out from the noise."""
         pairs = zip(noisy[::2], noisy[1::2], strict=True)
         return [chosen_range(highest, lowest, self.scale) for highest, lowest in pairs]
 
-    def plan(self, noisy: Sequence[Sequence[Fraction]]) -> AnyPlan:
+    def plan(self, noisy: Noisy) -> AnyPlan:
         """Return the plan of the statement at the ranges that follow."""
         return self.plan_at(tuple(own for own, _ in self.found(noisy)))
 
@@ -197,8 +204,7 @@ class RangedPlan(RowsPlan):
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """All releases as one."""
-        members = (*(one for plan in self.rule.counts for one in plan.mechanisms), *self.typical.mechanisms)
-        return (RangedMechanism(members, self.event),)
+        return (RangedMechanism((*self.rule.users.mechanisms, *self.typical.mechanisms), self.event),)
 
     @property
     def choice(self) -> str:
@@ -211,24 +217,20 @@ class RangedPlan(RowsPlan):
         return self.typical.weighing
 
     def check(self, records: Records) -> None:
-        for plan in (*self.rule.counts, self.typical):
-            plan.check(records)
+        self.rule.users.check(records)
+        self.typical.check(records)
 
     def work(self, records: Records) -> tuple[tuple[str, str], ...]:
         return self.typical.work(records)
 
     def statistic(self, records: Records, *, keep_exact: bool) -> tuple[Exact, ...]:
-        """Return the users by bin: what the first releases are drawn from."""
-        found = [plan.statistic(records, keep_exact=keep_exact) for plan in self.rule.counts]
-        return tuple(own for (own,) in found)
+        """Return the users by bin: what the first release is drawn from."""
+        return self.rule.users.statistic(records, keep_exact=keep_exact)
 
     def release(self, opened: Sequence[Any], records: Records, *, keep_exact: bool) -> tuple[Any, Any | None]:
         """Draw the users by bin, then read and draw the statement at the range that follows from them: this spends."""
-        drawn = [
-            plan.release((own,), records, keep_exact=False)[0]
-            for plan, own in zip(self.rule.counts, opened, strict=True)
-        ]
-        noisy = tuple(own for (own,) in drawn)
+        (drawn,) = self.rule.users.release(opened, records, keep_exact=False)[0]
+        noisy = self.rule.by_end(drawn)
         plan = self.rule.plan(noisy)
         if not is_covered(plan.event, self.statement):
             raise InternalError("a statement costs more than was charged for it; please report this.")
@@ -268,20 +270,18 @@ def plan_ranged(query: OwnedSelect, *, users: int | None, plan: PlanOne) -> Rang
     """
     if not all(any(item.is_ranged and item.node == node for item in query.items) for node in query.ranged):
         raise UsageError("ranged must name arguments of items with is_ranged; leave it out.")
-    price, count = query.price, 2 * len(query.ranged)
-    weights = (RANGE_WEIGHTS[0] / count,) * count
-    *firsts, rest = split(price.level, (*weights, RANGE_WEIGHTS[1]))
-    own = replace(price, level=min(firsts), delta=0.0)
-    asked = [one for node in query.ranged for one in extreme_questions(query, node, own)]
-    counts = tuple(plan_owned(one, users=users) for one in asked)
-    rule = RangeRule(replace(query, price=replace(price, level=rest)), counts, plan)
+    price = query.price
+    first, rest = split(price.level, RANGE_WEIGHTS)
+    asked = extremes_question(query, query.ranged, replace(price, level=first, delta=0.0))
+    counted = plan_owned(asked, users=users)
+    rule = RangeRule(replace(query, price=replace(price, level=rest)), counted, plan)
     typical, largest, *others = (rule.plan_at((own,) * len(query.ranged)) for own in (ASSUMED_RANGE, *EXTREMES))
     slack = SLACK_FACTOR * max(one.event.slack_epsilon for one in (typical, largest, *others))
     statement = GuaranteeEvent(price.promise().at_level(rest, price.delta), "a statement at a chosen range", slack)
     stated = GuaranteeEvent(
         price.promise().at_level(price.level, price.delta),
-        f"octaves of values ({price.level - rest:.6g}), then the statement at their range ({rest:.6g})",
-        joined_event([*(one.event for one in counts), statement], price.promise()).slack_epsilon,
+        f"octaves of values ({first:.6g}), then the statement at their range ({rest:.6g})",
+        joined_event([counted.event, statement], price.promise()).slack_epsilon,
     )
     return RangedPlan(
         rule=rule,

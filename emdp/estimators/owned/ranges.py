@@ -24,7 +24,7 @@ import polars as pl
 
 from emdp.questions.owned.parts import relations
 from emdp.questions.owned.question import OwnedItem, OwnedSelect
-from emdp.questions.owned.relations import Grouped
+from emdp.questions.owned.relations import Derived, Grouped, Joined, Public
 from emdp.questions.owned.summaries import Summary
 from emdp.questions.owned.totals import Key
 from emdp.questions.price import Price
@@ -32,8 +32,9 @@ from emdp.rows.building import as_kind, call, case
 from emdp.rows.nodes import Column, Literal, Node
 from emdp.rows.types import Kind
 
-__all__ = ["BINS", "ENDS", "chosen_end", "chosen_range", "end_bins", "extreme_questions"]
+__all__ = ["BINS", "ENDS", "chosen_end", "chosen_range", "end_bins", "extremes_question"]
 
+_REAL = Kind.DOUBLE
 _POWERS = tuple(2.0**power for power in range(-20, 51))
 
 ENDS = (*(-power for power in reversed(_POWERS)), 0.0, *_POWERS)
@@ -46,36 +47,61 @@ _SHOWN = 2.0
 # Scales of noise that the next bin must show.
 
 
-def extreme_questions(query: OwnedSelect, node: Node, price: Price) -> tuple[OwnedSelect, OwnedSelect]:
-    """Return the questions for users by bin of their largest and of their smallest value of an argument.
+def extremes_question(query: OwnedSelect, nodes: Sequence[Node], price: Price) -> OwnedSelect:
+    """Return the question for users by bin of their largest and of their smallest value of each argument: one scan.
+
+    Its groups are the ends in their order (largest and smallest of the first argument, of the second, ...), and of each
+    the bins. A user is in one bin of each end, or in none: in ``2 k`` groups at most.
 
     Parameters
     ----------
     price : Price
-        Of each of the two.
+        Of all of them.
     """
-    taken = {getattr(one, "alias", "") for one in relations(query.relation)}
-    alias = next(name for number in range(len(taken) + 1) if (name := f"extremes_{number}") not in taken)
-    value = as_kind(node, Kind.DOUBLE) or node
-    largest = Literal(ENDS[-1], Kind.DOUBLE)
-    held = call("clamp", value, Literal(ENDS[0], Kind.DOUBLE), largest)
-    summaries = (("highest", Summary("max", held)), ("lowest", Summary("max", call("negate", held))))
-    users = Grouped(query.relation, alias, (), summaries)
+    names = {getattr(one, "alias", "") for one in relations(query.relation)} | set(query.public)
+    alias, source, ends = (
+        next(name for number in range(len(names) + 1) if (name := f"{kind}_{number}") not in names)
+        for kind in ("extremes", "places", "ends")
+    )
+    summaries = [summary for node in nodes for summary in _extremes(node)]
+    held = tuple((f"end_{place}", own) for place, own in enumerate(summaries))
+    place = Column(source, "place", Kind.BIGINT)
+    of_place = [
+        (call("equal", place, _whole(number)), Column(alias, name, _REAL)) for number, (name, _) in enumerate(held)
+    ]
+    rows = Joined(Grouped(query.relation, alias, (), held), Public(source, source), None)
+    users = Derived(rows, ends, (("place", place), ("value", case(of_place))))
+    keys = (
+        Key("end", Column(ends, "place", Kind.BIGINT), tuple(range(len(held)))),
+        Key("bin", _bin(Column(ends, "value", _REAL)), tuple(range(BINS))),
+    )
+    public = {**query.public, source: pl.DataFrame({"place": range(len(held))}, schema={"place": pl.Int64})}
+    item = OwnedItem("users", "users", text="users by bin of their largest and smallest values")
+    return OwnedSelect(users, (item,), price, keys, groups_cap=len(held), public=public, noise="laplace")
 
-    def asked(name: str) -> OwnedSelect:
-        key = Key("bin", _bin(Column(alias, name, Kind.DOUBLE)), tuple(range(BINS)))
-        item = OwnedItem("users", "users", text=f"users by their {name} {node}")
-        return OwnedSelect(users, (item,), price, (key,), groups_cap=1, public=query.public, noise="laplace")
 
-    return asked("highest"), asked("lowest")
+def _extremes(node: Node) -> tuple[Summary, Summary]:
+    """Return a user's largest value, within the largest bins, and the largest negative one."""
+    held = call("clamp", as_kind(node, _REAL) or node, Literal(ENDS[0], _REAL), Literal(ENDS[-1], _REAL))
+    return Summary("max", held), Summary("max", call("negate", held))
 
 
 def _bin(value: Node) -> Node:
-    branches = [
-        (call("at_most", value, Literal(end, Kind.DOUBLE)), Literal(place, Kind.BIGINT))
-        for place, end in enumerate(ENDS)
-    ]
-    return case(branches)
+    """Return the bin of a value, NULL where there is none: found by halves."""
+
+    def among(first: int, last: int) -> Node:
+        if first == last:
+            return _whole(first)
+        middle = (first + last) // 2
+        return case(
+            [(call("at_most", value, Literal(ENDS[middle], _REAL)), among(first, middle))], among(middle + 1, last)
+        )
+
+    return case([(call("at_most", value, Literal(ENDS[-1], _REAL)), among(0, BINS - 1))])
+
+
+def _whole(number: int) -> Literal:
+    return Literal(number, Kind.BIGINT)
 
 
 def chosen_end(noisy: Sequence[Fraction], scale: float) -> tuple[int, bool]:

@@ -66,9 +66,11 @@ class Writer:
             raise UsageError("expression must not be nested so deeply; write it shorter.") from error
 
     def _write(self, node: Node, columns: Columns, known: dict[Node, Sql]) -> Sql:
-        if node not in known:
-            known[node] = self._own(node, columns, known)
-        return known[node].copy()
+        # The first use has the tree itself: what it is put into copies what it changes.
+        if node in known:
+            return known[node].copy()
+        known[node] = self._own(node, columns, known)
+        return known[node]
 
     def _own(self, node: Node, columns: Columns, known: dict[Node, Sql]) -> Sql:
         def below(part: Node) -> Sql:

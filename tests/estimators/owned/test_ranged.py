@@ -52,16 +52,17 @@ def ranged(
 )
 def test_one_charge_covers_all_readings_at_every_range(kinds: Any, others: Any, neighbours: Any) -> None:
     plan = ranged(*kinds, neighbours=neighbours, **others)
-    firsts = [one.guarantee.level for one in plan.rule.counts]
-    assert len(firsts) == 2 * len(others.get("nodes", (X,)))
+    counted = plan.rule.users
+    assert counted.aggregation.groups_cap == 2 * len(others.get("nodes", (X,)))
+    assert counted.mechanisms[0].sensitivity == (1 if neighbours == "remove" else 2) * counted.aggregation.groups_cap
     rest = plan.statement.guarantee.level
-    assert sum(map(as_decimal, firsts)) + as_decimal(rest) <= 1
-    assert math.fsum(firsts) == pytest.approx(0.1)
+    assert as_decimal(counted.guarantee.level) + as_decimal(rest) <= 1
+    assert counted.guarantee.level == pytest.approx(0.1)
     assert plan.guarantee.level == 1.0
     assert plan.guarantee.delta == others.get("delta", 0.0)
     assert plan.guarantee.kind == emdp.UserDP(0.0, neighbours=neighbours)
     places = [0, 1, 40, 70, 71, 72, 91, 100, BINS - 2, BINS - 1]
-    slack = sum(as_decimal(one.event.slack_epsilon) for one in plan.rule.counts)
+    slack = as_decimal(counted.event.slack_epsilon)
     for low, high in list(itertools.combinations(places, 2))[::4]:
         own = plan.rule.plan_at(((ENDS[low], ENDS[high]),) * len(plan.rule.query.ranged))
         assert own.guarantee.level <= rest
@@ -74,13 +75,12 @@ def test_one_charge_covers_all_readings_at_every_range(kinds: Any, others: Any, 
 def test_the_noise_of_the_users_by_bin_has_power(neighbours: Any, moved: int) -> None:
     """5,720 draws: the mean size is the scale that a user's moves need; 0.7 and 1.3 of it are 20 deviations away."""
     plan = ranged("sum", neighbours=neighbours, measures_cap=True)
-    for one in plan.rule.counts:
-        assert one.mechanisms[0].scale == pytest.approx(moved / 0.05)
+    counted = plan.rule.users
+    assert counted.mechanisms[0].scale == plan.rule.scale == pytest.approx(moved / 0.05)
     drawn = [
         float(value)
         for _ in range(20)
-        for one in plan.rule.counts
-        for value in one.release([[Fraction(0)] * BINS], Made([]), keep_exact=False)[0][0]  # type: ignore[arg-type]
+        for value in counted.release([[Fraction(0)] * 2 * BINS], Made([]), keep_exact=False)[0][0]  # type: ignore[list-item, arg-type]
     ]
     mean = float(np.mean(np.abs(drawn))) / (moved / 0.05)
     deviation = 1 / math.sqrt(len(drawn))
@@ -98,9 +98,9 @@ class Made:
 
     def aggregate(self, aggregation: Any) -> tuple[Statistic]:
         if aggregation.counts_users:
-            is_lowest = '"lowest"' in str(aggregation.keys[0].node)
-            places = np.searchsorted(ENDS, -self.values if is_lowest else self.values)
-            return (Statistic([Fraction(int(count)) for count in np.bincount(places, minlength=BINS)]),)
+            places = [np.searchsorted(ENDS, own) for own in (self.values, -self.values)]
+            found = np.concatenate([np.bincount(own, minlength=BINS) for own in places])
+            return (Statistic([Fraction(int(count)) for count in found]),)
         (argument,) = aggregation.arguments
         self.read.append((argument.low, argument.high))
         share = (np.clip(self.values, argument.low, argument.high) - argument.low) / (argument.high - argument.low)

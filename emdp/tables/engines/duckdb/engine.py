@@ -44,6 +44,9 @@ _statements: MutableMapping[TableFacts, dict[tuple[Expression, ...], tuple[Linea
 _cells: MutableMapping[TableFacts, MutableMapping[Aggregation, tuple[CellStatement, str]]] = WeakKeyDictionary()
 """Statements by the aggregation object: a statement is forgotten with it."""
 
+_owned: "MutableMapping[TableFacts, MutableMapping[OwnedTotals, tuple[OwnedStatement, str]]]" = WeakKeyDictionary()
+"""The same of sums of rows with owners: one is checked before the charge, and asked after it."""
+
 
 class DuckDBEngine:
     """Statistics and blocks that DuckDB computes; see :class:`emdp.tables.engines.base.Engine`."""
@@ -191,8 +194,12 @@ def _compiled(table: TableFacts, expressions: tuple[Expression, ...]) -> tuple[L
 def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> "tuple[OwnedStatement, str]":
     from emdp.tables.statements.owned import owned_statement
 
-    statement = owned_statement(table, totals)
-    return statement, statement.query.sql(DIALECT, identify=True)
+    known = _owned.setdefault(table, WeakKeyDictionary())
+    found = known.get(totals)
+    if found is None:
+        statement = owned_statement(table, totals)
+        found = known[totals] = statement, statement.query.sql(DIALECT, identify=True)
+    return found
 
 
 def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatement, str]":
