@@ -4,8 +4,9 @@ Tables hold records that the audit makes from the public space (:mod:`emdp.audit
 but one have the same records in both. That one has ``size`` records at a point ``x``, and in the second table some of
 them at a point ``y``: a share ``k/size`` moved by ``d_X(x, y)`` is at ``d_em = k/size d_X(x, y)``, which the exact
 transport of :mod:`emdp.transport` confirms on what the engine reads back. The points are searched for: even points of
-the domain first, then points near the best ones, ever nearer. Where bags are filled up to slots, some of the records
-may be missing in the second table in place of moved, each ``rho/M`` away.
+the domain first, then points near the best ones, ever nearer. Where records may be elsewhere, some of them may be
+missing in the second table in place of moved: each ``rho/M`` away where bags are filled up to slots, all of them ``rho``
+away where they are not.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from emdp.base.errors import UsageError
 from emdp.tables import Table, read
 from emdp.transport import d_em
 
-__all__ = ["Change", "Move", "Neighbours", "best_move", "fewer_records", "made_users", "neighbours", "outward"]
+__all__ = ["SIZE", "Change", "Move", "Neighbours", "best_move", "fewer_records", "made_users", "neighbours", "outward"]
 
 Change = Callable[[Floats], Floats]
 """Function of encoded items, shape (n, width): changes of a user's statistic from one to the other, shape (n, n)."""
@@ -129,7 +130,7 @@ def best_move(
 def fewer_records(records: PublicRecords, given: Change, distance: float, *, size: int) -> Move | None:
     """Return the removal of some of a user's records, within ``d_em <= distance``, that changes a statistic most.
 
-    None where bags have no slots, or not one record is that near.
+    Without slots all of them go, or none. None where nobody can be elsewhere, or not one record is that near.
 
     Parameters
     ----------
@@ -141,8 +142,13 @@ def fewer_records(records: PublicRecords, given: Change, distance: float, *, siz
         The user's number of records, at most the slots.
     """
     slots, rho = records.space.slots, records.space.elsewhere
-    count = 0 if slots is None or rho is None else min(int(distance * slots / rho * (1 + 1e-12)), size)
-    if not count or slots is None:
+    if rho is None:
+        return None
+    if slots is None:
+        slots, count = size, size if distance >= rho else 0
+    else:
+        count = min(int(distance * slots / rho * (1 + 1e-12)), size)
+    if not count:
         return None
     best = best_move(records, given, 1.0, size=size, whole=True)
     if best is None:

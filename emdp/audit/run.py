@@ -12,7 +12,7 @@ from emdp.audit.agreement import compared_sessions
 from emdp.audit.changes import added_changes, all_given
 from emdp.audit.claims import Claim, claims_at, default_distances, joint_claims
 from emdp.audit.counts import CountedMessages
-from emdp.audit.neighbours import Move, Neighbours, best_move, fewer_records, made_users, neighbours
+from emdp.audit.neighbours import SIZE, Move, Neighbours, best_move, fewer_records, made_users, neighbours
 from emdp.audit.plans import AuditedPlan, audited
 from emdp.audit.points import PublicRecords
 from emdp.audit.releases import NoiseDraws, joint_scores
@@ -316,9 +316,10 @@ def _tables(setting: _Setting, asked: _Asked, distance: float) -> Neighbours | N
     slots = min(table.space.slots or 0, MOST_SLOTS)
     size = setting.size or table.records or (max(caps) if caps else slots or None)
     move = best_move(records, change, distance, size=size, whole=whole)
-    if slots and not caps:
+    if not caps and table.records is None:
         given = all_given([partial(plan.largest_total, table.space) for plan in plans])
-        fewer = fewer_records(records, lambda items: given(items) / users, distance, size=min(size or slots, slots))
+        most = min(size or slots, slots) if slots else size or SIZE
+        fewer = fewer_records(records, lambda items: given(items) / users, distance, size=most)
         move = fewer if fewer is not None and (move is None or fewer.change > move.change) else move
     if move is None:
         # Nothing within the distance changes the statistic, but to have no records may; any move will do.

@@ -48,6 +48,14 @@ Distances = Annotated[
     typer.Option("--distance", help="d_em of the neighbours, above 0 and at most 1; may be repeated."),
 ]
 
+PeriodRecords = Annotated[
+    int | None,
+    typer.Option(
+        "--period-records",
+        help="Records of the user who changes, in what is read; 1 shows what somebody with one record there can lose.",
+    ),
+]
+
 
 @dataclass(frozen=True, eq=False)
 class _Subject:
@@ -65,6 +73,7 @@ def run(
     catalog: Annotated[str | None, typer.Option("-C", "--catalog", help="Catalog that has the table.")] = None,
     table: TableOption = None,
     period: PeriodOption = None,
+    period_records: PeriodRecords = None,
     trials: Annotated[int, typer.Option("--trials", help="Draws of noise on each of two tables.")] = 100_000,
     distance: Distances = None,
     confidence: Annotated[float, typer.Option(help="Probability with which all bounds hold together.")] = 0.95,
@@ -89,6 +98,8 @@ def run(
         check_folder("--report", report, FILES, subject.kept)
     with progress_bar(PATIENCE) as progress:
         if subject.table is None or subject.texts is None:
+            if period_records is not None:
+                raise UsageError("--period-records needs a query that reads records; pass Q.")
             found = audit_mechanisms(
                 subject.table,
                 distances=distance or None,
@@ -107,6 +118,7 @@ def run(
                 end_to_end=sessions,
                 public=subject.public,
                 promises=subject.promises,
+                period_records=period_records,
                 progress=progress,
             )
     _tell(found, report)

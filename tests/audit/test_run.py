@@ -373,6 +373,16 @@ def test_a_small_period_loses_what_its_own_distance_says() -> None:
         audit(table, query, trials=4000, period_records=0)
 
 
+@pytest.mark.parametrize("privacy", ["EMD_PRIVACY OPTIONS (alpha = 2)", "USER_PRIVACY OPTIONS (epsilon = 2)"])
+def test_one_person_who_is_gone_is_what_presence_costs(privacy: str) -> None:
+    """No record that moves changes the share of what is elsewhere; to have none at all, at distance rho, does."""
+    table = emdp.read({"u": [1], "x": [0.5]}, user="u", space=Interval("x", 0, 1), users=20, elsewhere=1, name="v")
+    query = f"SELECT WITH {privacy} SHARE(ELSEWHERE) AS gone FROM v"
+    (row,) = audited(table, query, distances=[1.0], period_records=1).rows
+    assert row.distance == pytest.approx(1.0)
+    assert 0.7 * row.claimed_epsilon < row.audited_epsilon <= row.claimed_epsilon == pytest.approx(2.0)
+
+
 @pytest.mark.parametrize("kind", ["COUNT(*)", "SUM(x)", pytest.param("AVG(x), COUNT(*)", marks=pytest.mark.slow)])
 def test_one_record_fewer_is_what_its_slot_costs(kind: str) -> None:
     space = Interval("x", 0, 10)
