@@ -52,11 +52,13 @@ COSTS = [
 a mean without the point at 19.2, 8 and 0 km."""
 
 
-def cost(space: Elsewhere, expression: ex.Expression, norm: int, q: float) -> float:
-    """Return the least error of a quotient over that of its numerator alone, over all scales of the share."""
+def cost(space: Elsewhere, expression: ex.Expression, norm: int, half: float, q: float) -> float:
+    """Return the least error of a quotient over that of its numerator alone, over scales of the share."""
     pair = Aggregation((expression, Constant(1.0)))
     alone = aggregation_lipschitz(Aggregation((expression,)), (1.0,), space.inner)[norm]
-    scales = np.geomspace(alone / 20, alone * 2, 130)
+    most = float(space.elsewhere or 1) * alone
+    free = most - half if norm == 0 else math.sqrt(max(most**2 - half**2, 0.0))
+    scales = [*np.geomspace(alone / 20, alone * 2, 60), *([free] if free > 0 else [])]
     return min(aggregation_lipschitz(pair, (1.0, s), space)[norm] * math.hypot(1, q / s) / alone for s in scales)
 
 
@@ -69,14 +71,14 @@ def test_what_the_share_costs(rho: float, norm: int, free: float, share: float, 
     pair = Aggregation((own, Constant(1.0)))
     assert aggregation_lipschitz(pair, (1.0, free - 0.02), space)[norm] == pytest.approx(L, rel=1e-4)
     assert aggregation_lipschitz(pair, (1.0, free + 0.1), space)[norm] > L * (1 + 1e-4)
-    found = [cost(space, own, norm, abs(km - middle)) for km in (middle, 8.0, 0.0)]
+    found = [cost(space, own, norm, middle, abs(km - middle)) for km in (middle, 8.0, 0.0)]
     assert found == [pytest.approx(number, abs=2e-3) for number in errors]
 
 
 @pytest.mark.parametrize(("rho", "norm", "error"), [(1, 0, 1.414), (1, 1, 1.155), (0.5, 0, 2.828), (0.5, 1, 2.0)])
 def test_of_a_column_as_wide_as_its_constant(rho: float, norm: int, error: float) -> None:
     space = Elsewhere(Interval("x", 0, 10), rho)
-    assert cost(space, ex.col("x") - 5, norm, 5.0) == pytest.approx(error, abs=5e-3)
+    assert cost(space, ex.col("x") - 5, norm, 5.0, 5.0) == pytest.approx(error, abs=5e-3)
 
 
 def test_words_of_a_thirtieth() -> None:
