@@ -96,8 +96,8 @@ def check_cap(context: Context, scope: Scope, asked: Sequence[Asked]) -> None:
         is_auto = missing[-1:] == [f"{CAP} = {AUTOMATIC}"]
         raise context.refusal(
             capped[0].body,
-            f"{capped[0].aggregate.function} of records chosen so weighs a user by how many records they have, and "
-            "nothing bounds that",
+            f"{capped[0].aggregate.function} over these rows weighs a user by how many records they have, and nothing "
+            "bounds that",
             remedy=f"add {', '.join(missing)} to OPTIONS{', or the number that fits, such as 50' if is_auto else ''}",
             code="cap-missing",
         )
