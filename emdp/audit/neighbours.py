@@ -5,8 +5,8 @@ but one have the same records in both. That one has ``size`` records at a point 
 them at a point ``y``: a share ``k/size`` moved by ``d_X(x, y)`` is at ``d_em = k/size d_X(x, y)``, which the exact
 transport of :mod:`emdp.transport` confirms on what the engine reads back. The points are searched for: even points of
 the domain first, then points near the best ones, ever nearer. Where records may be elsewhere, some of them may be
-missing in the second table in place of moved: each ``rho/M`` away where bags are filled up to slots, all of them ``rho``
-away where they are not.
+missing in the second table in place of moved: each ``rho/M`` away where bags are filled up to slots, all of them
+``rho`` away where they are not.
 """
 
 from collections.abc import Callable, Sequence
