@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emdp.noise.binomial import draw_binomials, draw_half_binomials
+from emdp.noise.binomial import draw_binomials, half_binomials
 from emdp.noise.choices import draw_below, draw_bernoulli, draw_indices, draw_permutation, draw_sample_counts
 from emdp.noise.discrete_gaussian import draw_discrete_gaussian
 from emdp.noise.discrete_laplace import draw_discrete_laplace_bulk
@@ -62,7 +62,7 @@ def binomial_cases(draws: int) -> list[Case]:
             Case(
                 f"half binomials of {n}",
                 draws,
-                lambda counts=counts: draw_half_binomials(counts),
+                lambda counts=counts: half_binomials(counts),
                 lambda n=n: RNG.binomial(n, 0.5, draws),
             )
         )

@@ -81,7 +81,7 @@ class Case:
     title: str
     table: Table | None = None
     query: Query | None = None
-    randomizer: Callable[[], Randomizer] | None = None  # Makes the randomizer
+    randomizer: Callable[[], Randomizer] | None = None
     reason: str = ""
 
 

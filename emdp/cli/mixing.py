@@ -24,7 +24,7 @@ class Messages:
     users: int  # Public number of users, at least 2
     delta: float  # Above 0
     level: float = 0.0  # Epsilon at user level; or alpha of d_EM-DP on 0/1 distances
-    unit: Literal["epsilon", "alpha"] = "epsilon"  # Which of them
+    unit: Literal["epsilon", "alpha"] = "epsilon"
     items: int | None = None
     rounds: int = 1  # Messages of a user, each mixed with those of the others by itself
     sampled: int | None = None  # How many of the users send each of them, drawn anew and in secret

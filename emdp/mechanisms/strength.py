@@ -11,17 +11,16 @@ the epsilon asked for. Exponentials and logarithms are correctly rounded decimal
 from decimal import Decimal
 from fractions import Fraction
 
-from emdp.base.checks import check_positive, check_range
+from emdp.base.checks import check_range
 from emdp.base.errors import RefusedError
 from emdp.mechanisms.weights import TOTAL
 from emdp.noise.exact import exact_context
-from emdp.privacy.rounding import as_decimal, float_down, float_up
+from emdp.privacy.rounding import float_up
 
 __all__ = [
     "LARGEST_EPSILON",
     "SMALLEST_EPSILON",
     "check_epsilon",
-    "epsilon_of_alpha",
     "epsilon_of_ratio",
     "inside_numerator",
     "ratio_of",
@@ -90,22 +89,3 @@ def epsilon_of_ratio(ratio: Fraction) -> float:
     context = exact_context(_DIGITS)
     quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     return float_up(Fraction(context.ln(quotient)) + _SLACK)
-
-
-def epsilon_of_alpha(alpha: float) -> float:
-    """Return ``ln(1 + alpha)``, rounded down: an epsilon of oracles that are ``(alpha, 0)`` d_EM-DP on 0/1 distances.
-
-    :class:`emdp.mechanisms.oracles.oracle.FrequencyOracle` has the proof.
-
-    Raises
-    ------
-    UsageError
-        If ``alpha`` is not positive and finite.
-
-    >>> epsilon_of_alpha(1.0)
-    0.6931471805599453
-    """
-    total = 1 + as_decimal(check_positive("alpha", alpha))
-    context = exact_context(_DIGITS)
-    quotient = context.divide(Decimal(total.numerator), Decimal(total.denominator))
-    return float_down(Fraction(context.ln(quotient)) - _SLACK)

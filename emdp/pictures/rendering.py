@@ -54,7 +54,7 @@ class Layer:
     """Marks of one kind."""
 
     name: str  # Class of the marks in the SVG, after `emdp-`
-    mark: Literal["rect", "rule", "point", "line", "area", "text"]  # The kind
+    mark: Literal["rect", "rule", "point", "line", "area", "text"]
     # For each mark `x`, `y`, and where needed `x2`, `y2` (data units), `text`, `colour`, and for lines and areas `part`
     # (marks of one part are joined) and `order`.
     rows: Sequence[Mapping[str, object]]

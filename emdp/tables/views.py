@@ -64,7 +64,7 @@ class ViewSource(Source):
     """Rows of a view."""
 
     source: Source
-    view: RowView  # What it makes of each row
+    view: RowView
     types: Mapping[str, str]  # Columns of the source and their DuckDB types, for which the view was written
 
     def __post_init__(self) -> None:

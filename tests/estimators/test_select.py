@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from user_statistics import user_statistic
 
 from emdp.base.errors import InternalError, NotLipschitzError, UsageError
 from emdp.estimators.plan import Plan
 from emdp.estimators.select import plan_select
 from emdp.expressions import category_is, col, distance_to, ramp
 from emdp.expressions.cells.aggregation import LabelAxis, UserGroups
-from emdp.expressions.cells.reference import user_statistic
 from emdp.expressions.nodes.base import Constant, Expression
 from emdp.mechanisms import LaplaceMechanism
 from emdp.privacy import EmdDP

@@ -15,11 +15,11 @@ import pytest
 import sql_oracle as oracle
 from sql_oracle import HEADER, is_constant, names, planned, seeded
 from sql_writer import Writer
+from user_statistics import user_statistic
 
 import emdp
 from emdp.base.errors import SqlError
 from emdp.estimators import Plan
-from emdp.expressions.cells.reference import user_statistic
 from emdp.sessions.planning import plan_request
 from emdp.sql.text.dialect import tokenise
 

@@ -31,13 +31,14 @@ import sql_worlds as worlds
 import sqlglot
 from hypothesis import HealthCheck, given, settings
 from sqlglot.tokens import TokenType
+from user_statistics import user_statistic
 
 import emdp
 from emdp.base.errors import DataRuleError, EmdpError, InternalError, SqlError
 from emdp.estimators import MessagePlan, Plan
 from emdp.estimators.owned.plan import RowsPlan
 from emdp.expressions import evaluate
-from emdp.expressions.cells.reference import cell_values, user_statistic
+from emdp.expressions.cells.reference import cell_values
 from emdp.mechanisms import AdditiveMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.privacy import EmdDP, UserDP

@@ -68,7 +68,7 @@ from emdp.base.errors import UsageError
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
 from emdp.privacy.rounding import quotient_up
 
-__all__ = ["PairLaw", "denominator_limit", "half_width", "ratio_interval", "ratio_intervals"]
+__all__ = ["PairLaw", "denominator_limit", "half_width", "ratio_intervals"]
 
 _MARGIN = 2.0**-40
 # Relative, outward, on quantiles: above the error of evaluating them (about 2^-48; for ndtri see noise/).
@@ -228,32 +228,6 @@ def denominator_limit(law: PairLaw, level: float) -> float:
     if law.law == "none":
         return 0.0
     return _least_denominator(law, law._tail(level)) * (law.scale / law.scale_denominator) * (1.0 + _MARGIN)
-
-
-def ratio_interval(numerator: float, denominator: float, law: PairLaw, level: float) -> tuple[float, float] | None:
-    """Return the Fieller interval of one ratio, or None where it is the whole line.
-
-    Parameters
-    ----------
-    level : float
-        Coverage, in (0, 1).
-
-    Returns
-    -------
-    tuple of float or None
-        Ends, rounded outward; None if ``denominator <= denominator_limit(law, level)``.
-
-    Guarantee
-    ---------
-    It contains the exact ratio with probability at least ``level``: the module's theorem.
-
-    >>> mechanism = LaplaceMechanism(sensitivity=1.0, alpha=1.0, dimension=2)
-    >>> low, high = ratio_interval(50.0, 100.0, PairLaw.of(mechanism, 1.0, 1.0), 0.95)
-    >>> round(low, 4), round(high, 4), ratio_interval(50.0, 2.0, PairLaw.of(mechanism, 1.0, 1.0), 0.95)
-    (0.4676, 0.5331, None)
-    """
-    low, high = ratio_intervals(np.array([numerator]), np.array([denominator]), law, level)
-    return None if math.isnan(low[0]) else (float(low[0]), float(high[0]))
 
 
 def ratio_intervals(

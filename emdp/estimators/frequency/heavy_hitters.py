@@ -32,12 +32,11 @@ import numpy.typing as npt
 from emdp.base.checks import check_count, check_finite, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
-from emdp.mechanisms.oracles.oracle import FrequencyOracle
 from emdp.mechanisms.weights import Integers
 from emdp.spaces.base import Floats
 from emdp.transport.simplex import check_estimates
 
-__all__ = ["FrequentItems", "items_above", "top_items", "top_of_tally"]
+__all__ = ["FrequentItems", "items_above", "top_items"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ class FrequentItems:
     """Items that are frequent, and what holds of the list but for a probability."""
 
     codes: Integers  # Items, largest estimate first
-    estimates: Floats  # Their estimated frequencies
+    estimates: Floats
     # low, high: Ends of their intervals, of which all items' hold at once.
     low: Floats
     high: Floats
@@ -120,32 +119,6 @@ def top_items(
     return FrequentItems(
         listed, given[listed], lows[listed], highs[listed], complete, least, reached <= wanted - 1, lost
     )
-
-
-def top_of_tally(oracle: FrequencyOracle, tally: Integers, *, count: int, failure: float) -> FrequentItems:
-    """Return the items with the largest estimates from all messages of an oracle.
-
-    Parameters
-    ----------
-    oracle : FrequencyOracle
-        What the messages were made by; its intervals hold for all items together.
-    tally : numpy.ndarray of int64
-        The tally of all messages.
-    failure : float
-        Probability, in (0, 1), with which the list's statement may fail.
-
-    >>> from emdp.mechanisms.oracles.bags import Bags
-    >>> from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
-    >>> oracle = OneBitHadamardOracle(8, 20_000, 2.0)
-    >>> tally = oracle.draw_tally(Bags.of_items(np.full(20_000, 3)))
-    >>> top_of_tally(oracle, tally, count=1, failure=1e-6).codes.tolist()
-    [3]
-    """
-    estimates = oracle.decode(tally)
-    # The level is rounded up, so that the failure is not above what is asked for.
-    level = np.nextafter(1.0 - check_unit_interval("failure", failure), 1.0)
-    low, high = oracle.intervals(estimates, float(level), together=True)
-    return top_items(estimates, low, high, count=count, failure=failure)
 
 
 def _checked(

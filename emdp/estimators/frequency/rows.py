@@ -50,9 +50,9 @@ class ShareRows:
 
     space: Space  # A finite item space
     name: str
-    intervals: Intervals  # See `Intervals`
+    intervals: Intervals
     adjust: Adjustment = "none"  # Which distribution stands in `<name>_adjusted`
-    radius: Radius | None = None  # See `Radius`
+    radius: Radius | None = None
 
     @cached_property
     def items(self) -> pl.DataFrame:

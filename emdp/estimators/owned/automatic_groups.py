@@ -52,7 +52,7 @@ class GroupsRule:
     """Public rule from noisy octaves of users' groups to ``L``, and to the plan of the second release."""
 
     query: OwnedSelect  # With the price of the second release
-    histogram: OctaveHistogram  # The first release
+    histogram: OctaveHistogram
     plans: Mapping[int, OwnedPlan | UnlistedPlan]  # For each `L` that may be chosen its plan
     noises: Mapping[int, float]  # Of listed groups the noise of one, in users; of others the threshold
     cells: int | None  # Number of listed groups; None where nobody listed them

@@ -30,7 +30,7 @@ class CapRule:
 
     query: OwnedSelect  # With the law and the price of the second release
     users: int | None  # The public number of users, if there is one
-    histogram: OctaveHistogram  # The first release
+    histogram: OctaveHistogram
     kappa: float  # Scale of the noise on a count of records at a cap of 1
     cells: int
     _plans: dict[tuple[int, float | None], OwnedPlan] = field(default_factory=dict, repr=False)
@@ -78,7 +78,7 @@ class CapRule:
 class MeasuredRelease:
     """The two releases, as a reader of an answer sees them."""
 
-    histogram: OctaveHistogram  # The first
+    histogram: OctaveHistogram
     noise: Mechanism  # The second, at what a preview assumes
     assumed: str | None  # What it assumes, in words; None where nothing is chosen
     slack_epsilon: float  # What is charged for rounding, whatever the cap

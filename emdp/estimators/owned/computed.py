@@ -51,7 +51,7 @@ class ComputedRows:
 
     finisher: Finisher  # Keys and aggregates, each with its interval
     query: OwnedSelect
-    compute: Compute  # Computes values
+    compute: Compute
     known: frozenset[str] = frozenset()  # Computed columns that the finisher has already
 
     @property

@@ -78,7 +78,7 @@ class JoinedPlan(RowsPlan):
     event: Event
     columns: tuple[PlannedColumn, ...]
     finisher: Finisher
-    notes: tuple[str, ...] = ()  # Of all
+    notes: tuple[str, ...] = ()
     comparison: tuple[ComparedMethod, ...] = ()
 
     @property

@@ -38,7 +38,7 @@ class Shape:
     top: Functional  # The number itself, or the numerator of `centre + top/bottom`
     bottom: Functional | None = None
     square: Functional | None = None  # Of a variance: the numerator of the mean of squares
-    centre: Fraction = Fraction(0)  # See `top`
+    centre: Fraction = Fraction(0)
 
     @property
     def noise(self) -> Functional:

@@ -62,8 +62,8 @@ class StagedPlan(RowsPlan):
     event: Event
     # Of the last step, where it reads private rows; none where it is SQL over noisy answers.
     columns: tuple[PlannedColumn, ...]
-    notes: tuple[str, ...]  # Of all
-    price: Price  # Of the statement
+    notes: tuple[str, ...]
+    price: Price
     comparison: tuple[ComparedMethod, ...] = ()
 
     @property

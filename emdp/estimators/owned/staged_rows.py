@@ -37,7 +37,7 @@ class StagedRows:
     """The rows of a statement in stages."""
 
     steps: tuple[Step, ...]  # In the order in which they are computed; the last one is the answer
-    plan: PlanOne  # Plans a stage
+    plan: PlanOne
     run: ComputePublic  # Runs what is around stages
     is_capped: bool = False  # Whether intervals of the last stage are of capped totals
     _known: list[tuple[Any, dict[str, pl.DataFrame]]] = field(default_factory=list, repr=False)

@@ -51,7 +51,7 @@ class HatAxis:
     start: float
     step: float
     size: int  # Number of nodes, at least 1 (periodic: at least 3)
-    is_periodic: bool = False  # Whether the axis goes round
+    is_periodic: bool = False
 
     def __post_init__(self) -> None:
         if not (self.step > 0 and math.isfinite(self.step) and math.isfinite(self.start)):

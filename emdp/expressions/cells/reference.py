@@ -1,20 +1,17 @@
 """The reference of what an engine computes for an aggregation: values of records spread over cells, with numpy."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
 from emdp.base.errors import UsageError
 from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis, LabelAxis
-from emdp.expressions.nodes.base import Column, Expression
+from emdp.expressions.nodes.base import Column
 from emdp.expressions.nodes.parts import part_items, part_of_columns
-from emdp.expressions.numbers.fixed_point import WEIGHT_BITS
 from emdp.spaces.base import Floats, Space
 from emdp.spaces.ranges import Span
 
-__all__ = ["OUTSIDE", "Codes", "cell_values", "hat_places", "label_cells", "round_part", "user_statistic"]
+__all__ = ["OUTSIDE", "Codes", "cell_values", "hat_places", "label_cells", "round_part"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -66,56 +63,6 @@ def cell_values(aggregation: Aggregation, space: Space, items: Floats) -> Floats
         own = _axis_weights(axis, space, items)
         weights = (weights[:, :, None] * own[:, None, :]).reshape(len(values), -1)
     return (values[:, :, None] * weights[:, None, :]).reshape(len(values), -1)
-
-
-def user_statistic(aggregation: Aggregation, space: Space, bags: Sequence[Floats]) -> Floats:
-    """Return the statistic that an engine computes for one group of users, from their bags of items.
-
-    Parameters
-    ----------
-    aggregation : Aggregation
-        What to compute; its ``users`` play no part, since ``bags`` are those of one group.
-    bags : sequence of numpy.ndarray
-        For each public user of the group its encoded items, shape (items, width), perhaps none; at least one user.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (aggregation.dimension,). Without a cap the mean over users of the mean over their items, the neutral
-        item standing for an empty bag; with slots of the sum over their items, over the larger of the slots and the
-        number of those that are somewhere. With a cap the total over users and items of ``C v_i w_k``, where ``C`` is
-        ``chosen`` rounded to a multiple of ``2**-WEIGHT_BITS``, times ``cap`` over the user's sum of ``C`` where that
-        is above the cap. Records elsewhere have the weight 0 under a cap. Of pairs the mean over users of the products
-        of a user's means.
-
-    >>> from emdp.expressions import col
-    >>> from emdp.spaces import Interval
-    >>> space = Interval("x", 0, 2)
-    >>> bags = [space.encode({"x": [0, 2]}), space.encode({"x": []})]
-    >>> user_statistic(Aggregation((col("x") + 1,)), space, bags), user_statistic(
-    ...     Aggregation((col("x") + 1,), cap=1), space, bags)
-    (array([2.]), array([2.]))
-    """
-    if not bags:
-        raise UsageError("bags is empty; pass one bag a public user, empty where the user has no records.")
-    if aggregation.pairs:
-        means = [user_statistic(aggregation.of_one, space, [bag]) for bag in bags]
-        return np.asarray(np.mean([np.outer(own, own).ravel() for own in means], axis=0), dtype=np.float64)
-    capped = aggregation.cap is not None
-    filled = [np.asarray(bag) if len(bag) or capped else space.neutral_item for bag in bags]
-    owners = np.repeat(np.arange(len(filled)), [len(bag) for bag in filled])
-    items = np.concatenate([bag.reshape(-1, space.width) for bag in filled])
-    if not len(items):
-        return np.zeros(aggregation.dimension)
-    if aggregation.cap is None:
-        known = None if space.slots is None else ~space.is_elsewhere(items)
-        counts = np.maximum(np.bincount(owners, known, minlength=len(filled)), space.slots or 1)
-        weights = 1.0 / (counts[owners] * len(filled))
-    else:
-        weights = _chosen_weights(aggregation.chosen, space, items)
-        sums = np.bincount(owners, weights, minlength=len(filled))
-        weights = weights * (aggregation.cap / np.maximum(sums, aggregation.cap))[owners]
-    return np.asarray(weights @ cell_values(aggregation, space, items), dtype=np.float64)
 
 
 def label_cells(axis: LabelAxis, space: Space) -> tuple[int, Codes]:
@@ -215,9 +162,3 @@ def _hat_values(axis: HatAxis, space: Space, items: Floats) -> Floats:
     # as a function on the cycle the column jumps, so that evaluate would refuse it
     index, span = round_part(axis, space)
     return space.parts[index].column_values(part_items(space, index, items), span.column)
-
-
-def _chosen_weights(chosen: Expression | None, space: Space, items: Floats) -> Floats:
-    if chosen is None:
-        return np.asarray(~space.is_elsewhere(items), dtype=np.float64)
-    return np.rint(np.ldexp(evaluate(chosen, space, items), WEIGHT_BITS)) / 2.0**WEIGHT_BITS

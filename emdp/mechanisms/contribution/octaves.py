@@ -47,7 +47,7 @@ class OctaveHistogram:
     theorem: ClassVar[str] = "discrete Laplace noise on users by octave of their totals (user-level-sql.md 1.4)"
 
     epsilon: float  # Price, above 0
-    neighbours: Neighbours  # Which tables must look alike
+    neighbours: Neighbours
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))

@@ -80,7 +80,7 @@ class DescentSetting:
 
     users: int  # `n`
     dimension: int  # `p`, weights of the model, that of the constant among them
-    loss: Loss  # The loss
+    loss: Loss
     clip: float  # `C`, largest 2-norm of a record's gradient
     radius: float  # `D`, largest 2-norm of the weights
     # epsilon, delta: What may be spent in all; delta is 0 in the local model and above 0 in the shuffle model.
@@ -153,7 +153,7 @@ class Descent(ABC):
 
     is_exact: ClassVar[bool] = False
 
-    setting: DescentSetting  # The public numbers
+    setting: DescentSetting
     rounds: int  # `T`
 
     def __post_init__(self) -> None:

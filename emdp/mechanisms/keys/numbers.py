@@ -67,7 +67,7 @@ class FoundKeys:
     """The keys that passed, with what was released of them."""
 
     index: tuple[int, ...]  # Which of the keys passed, rising
-    people: tuple[Fraction, ...]  # Their noisy numbers of users
+    people: tuple[Fraction, ...]
     numbers: tuple[tuple[Fraction, ...], ...]  # For each number its noisy values
 
 

@@ -76,7 +76,7 @@ class Options:
 
     epsilon: float
     delta: float
-    neighbours: Neighbours  # Which tables must look alike
+    neighbours: Neighbours
     columns: Iterable[str] | None = None  # Columns to look at; all by default. Kept as a tuple.
     # As in SQL, of numbers of records; quartiles have it where it is below `QUARTILE_CAP`.
     max_records_per_user: int = 100

@@ -19,7 +19,7 @@ __all__ = ["Asked", "asked_model", "check_share"]
 class Asked:
     """Who sees what of a statement with means."""
 
-    model: MeanModel = "central"  # The model
+    model: MeanModel = "central"
     messages: Messages = "auto"  # How many bits of each mean a user sends, in the shuffle model
 
 

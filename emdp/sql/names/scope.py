@@ -41,7 +41,7 @@ class Source:
     """A table of the FROM clause."""
 
     name: str
-    columns: Mapping[str, Resolved]  # What its columns mean
+    columns: Mapping[str, Resolved]
     # Columns that are equal to one of an earlier table, and found there unless this table is named.
     keys: frozenset[str] = frozenset()
 

@@ -46,7 +46,7 @@ class Made:
     """A stage, and the table that it makes."""
 
     stage: Stage
-    kinds: Mapping[str, Kind]  # Its columns
+    kinds: Mapping[str, Kind]
     main: tuple[str, ...]  # Those of them that its select list has, without ends of intervals
     empty: pl.DataFrame  # The table without rows
 

@@ -24,7 +24,7 @@ class Sugar:
     form: str
     least: int
     most: int
-    build: Callable[[Sequence[Node]], Node]  # Makes the node
+    build: Callable[[Sequence[Node]], Node]
 
 
 def _folded(name: str) -> Sugar:

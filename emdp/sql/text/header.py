@@ -70,8 +70,8 @@ _WORDS = ("PRIVACY", "ANON", "DP", "NOISE")
 class Header:
     """A header, checked, and the tokens that are left of the statement."""
 
-    privacy: Privacy  # Its kind
-    options: Mapping[str, Option]  # By name
+    privacy: Privacy
+    options: Mapping[str, Option]
     span: tuple[int, int]  # Start and end in the text, from WITH to the closing parenthesis
     rest: tuple[Token, ...]  # The statement without it
 

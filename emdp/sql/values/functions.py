@@ -39,7 +39,7 @@ class Function:
     form: str
     least: int
     most: int
-    build: Callable[[Call, exp.Anonymous], Expression]  # Makes the node
+    build: Callable[[Call, exp.Anonymous], Expression]
 
 
 def functions() -> dict[str, Function]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emdp.base.errors import UsageError
-from emdp.estimators.columns.fieller import PairLaw, denominator_limit, half_width, ratio_interval, ratio_intervals
+from emdp.estimators.columns.fieller import PairLaw, denominator_limit, half_width, ratio_intervals
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.noise.discrete_gaussian import discrete_gaussian_log_pmf
 from emdp.noise.discrete_laplace import discrete_laplace_log_pmf
@@ -24,6 +24,12 @@ LOG_PMFS = {"laplace": discrete_laplace_log_pmf, "gaussian": discrete_gaussian_l
 mechanisms = pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
 scales = st.floats(-12.0, 12.0).map(lambda power: 2.0**power)
 levels = st.sampled_from([0.05, 0.5, 0.9, 0.95, 0.999, 1 - 1e-9])
+
+
+def ratio_interval(numerator: float, denominator: float, law: PairLaw, level: float) -> tuple[float, float] | None:
+    """Return the interval of one ratio, or None where it is the whole line."""
+    low, high = ratio_intervals(np.array([numerator]), np.array([denominator]), law, level)
+    return None if math.isnan(low[0]) else (float(low[0]), float(high[0]))
 
 
 def laplace_tail(a: Fraction, b: Fraction, t: Fraction) -> Decimal:

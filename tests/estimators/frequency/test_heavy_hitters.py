@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emdp.base.errors import UsageError
-from emdp.estimators.frequency.heavy_hitters import FrequentItems, items_above, top_items, top_of_tally
+from emdp.estimators.frequency.heavy_hitters import FrequentItems, items_above, top_items
 from emdp.estimators.frequency.rows import top_rows
 from emdp.mechanisms.oracles.bags import Bags
 from emdp.mechanisms.oracles.subset import SubsetOracle
@@ -119,10 +119,10 @@ def test_lists_from_an_oracle_hold_more_often_than_stated(kind: type[UnaryOracle
         for _ in range(200):
             tally = oracle.draw_tally(bags)
             estimates = oracle.decode(tally)
-            top = top_of_tally(oracle, tally, count=count, failure=0.2)
+            low, high = oracle.intervals(estimates, 0.8, together=True)
+            top = top_items(estimates, low, high, count=count, failure=0.2)
             failed += wrong_of_top(top, truth, count)
             certain += int(top.is_certain.sum())
-            low, high = oracle.intervals(estimates, 0.8, together=True)
             reach = np.where(truth < estimates, estimates - low, high - estimates)
             narrow += bool((np.abs(truth - estimates) > 0.4 * reach).any())
             common = top_items(estimates, estimates - width, estimates + width, count=count, failure=0.2)

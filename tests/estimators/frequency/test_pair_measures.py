@@ -8,6 +8,7 @@ import numpy as np
 import ot
 import polars as pl
 import pytest
+from user_statistics import user_statistic
 
 import emdp
 from emdp.audit import audit
@@ -17,7 +18,7 @@ from emdp.estimators.frequency.synthetic_users import dealt_users, types_of
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis
 from emdp.expressions.cells.errors import aggregation_sum_error
 from emdp.expressions.cells.flow_bounds import flow_lipschitz
-from emdp.expressions.cells.reference import cell_values, user_statistic
+from emdp.expressions.cells.reference import cell_values
 from emdp.expressions.nodes.base import Column, Constant
 from emdp.mechanisms.central import edge_laws
 from emdp.mechanisms.central.edge_grid import EdgeAxis

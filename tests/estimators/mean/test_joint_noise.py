@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from user_statistics import user_statistic
 
 from emdp.base.errors import UsageError
 from emdp.estimators import select
@@ -17,7 +18,6 @@ from emdp.estimators.plan import Plan
 from emdp.estimators.select import plan_select
 from emdp.expressions import category_is, col, ramp
 from emdp.expressions.cells.aggregation import LabelAxis
-from emdp.expressions.cells.reference import user_statistic
 from emdp.expressions.nodes.base import Expression
 from emdp.mechanisms import GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP, UserDP

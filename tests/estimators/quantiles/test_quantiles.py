@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from user_statistics import user_statistic
 
 from emdp.base.errors import NotLipschitzError, UsageError
 from emdp.estimators.plan import Plan
 from emdp.estimators.quantiles.quantiles import MOST_COORDINATES, plan_quantiles
 from emdp.expressions import category_is, col, distance_to, evaluate, ramp
 from emdp.expressions.cells.aggregation import UserGroups
-from emdp.expressions.cells.reference import user_statistic
 from emdp.expressions.nodes.base import Expression
 from emdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from emdp.privacy import EmdDP, UserDP

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from user_statistics import user_statistic
 
 import emdp.expressions as ex
 from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis
 from emdp.expressions.cells.bounds import aggregation_lipschitz, aggregation_spread
-from emdp.expressions.cells.reference import cell_values, user_statistic
+from emdp.expressions.cells.reference import cell_values
 from emdp.expressions.nodes.base import Constant
 from emdp.expressions.nodes.lookup import LabelValue
 from emdp.spaces import Categories, Distances, Elsewhere, Interval, Product, Space, finite_items

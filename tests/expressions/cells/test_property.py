@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from user_statistics import user_statistic
 
 import emdp.expressions as ex
 from emdp.base.errors import NotLipschitzError
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation, Axis, HatAxis, LabelAxis
 from emdp.expressions.cells.bounds import aggregation_errors, aggregation_lipschitz, aggregation_spread
-from emdp.expressions.cells.reference import cell_values, user_statistic
+from emdp.expressions.cells.reference import cell_values
 from emdp.expressions.nodes.base import Constant
 from emdp.expressions.nodes.lookup import LabelValue
 from emdp.spaces import (

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from user_statistics import user_statistic
 
 import emdp
 import emdp.expressions as ex
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis, LabelAxis, UserGroups
-from emdp.expressions.cells.reference import user_statistic
 from emdp.expressions.nodes.base import Constant
 from emdp.spaces import Categories, Embedding, Geo, Grid, Interval, Product, Space, Vector, Words
 from emdp.tables import Table

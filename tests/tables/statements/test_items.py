@@ -14,12 +14,12 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from user_statistics import user_statistic
 
 import emdp
 from emdp.base.errors import DataRuleError, SqlError, UsageError
 from emdp.expressions import evaluate
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis
-from emdp.expressions.cells.reference import user_statistic
 from emdp.questions.reading import Reading
 from emdp.sessions.planning import plan_request
 from emdp.spaces import Grid, Interval, Product, Space, count_items, finite_items, item_codes
