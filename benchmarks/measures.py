@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, nargs="*", default=[])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--factors", type=float, nargs="*", default=(0.25, 1.0, 4.0))
+    parser.add_argument("--epsilons", type=float, nargs="*", default=(0.5, 1.0, 2.0))
     parser.add_argument("--questions", action="store_true")
     parser.add_argument("--user-level", action="store_true")
     parser.add_argument("--pairs", action="store_true")
@@ -80,7 +81,7 @@ def main() -> None:
             given = Given(path, Path(folder))
             print(f"\n{given.name}: {given.users} users, alpha {given.alpha:.4g}, {given.loss:.0f} a km", flush=True)
             if wanted.user_level:
-                print_user_level(given, wanted.rounds)
+                print_user_level(given, wanted.epsilons, wanted.rounds)
             elif wanted.questions:
                 print_questions(given)
             elif wanted.pairs:
@@ -175,14 +176,14 @@ def print_distances(given: Given, factors: tuple[float, ...], rounds: int) -> No
         )
 
 
-def print_user_level(given: Given, rounds: int) -> None:
+def print_user_level(given: Given, epsilons: tuple[float, ...], rounds: int) -> None:
     """Print distances at user level: a histogram at its best pitch in hindsight, and measures by all noises."""
     print(
         "| epsilon | cells, best pitch, near in d_em | measure, noise on nodes | ratio | tree | ratio "
         "| edges, delta 1e-8 | ratio | chosen without a delta, and with one |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for epsilon in (0.5, 1.0, 2.0):
+    for epsilon in epsilons:
         flat = min(
             (
                 repeated(lambda e=epsilon, h=pitch: cells(given, h, e, near=True, price="epsilon"), rounds)

@@ -116,9 +116,7 @@ class Measured:
         """
         if not hasattr(self._rows, "synthetic_users"):
             raise UsageError("synthetic_users is for a measure of pairs; ask session.measure(pairs=True) first.")
-        if isinstance(sizes, Measured):
-            sizes = _paid_sizes(sizes)
-        found: pl.DataFrame = self._rows.synthetic_users(self.released, n, sizes)
+        found: pl.DataFrame = self._rows.synthetic_users(self.released, n, _paid_sizes(sizes))
         return found
 
     def sample(self, n: int) -> pl.DataFrame:
@@ -174,8 +172,16 @@ class Measured:
         return getattr(self._rows, what)
 
 
-def _paid_sizes(answer: Any) -> Any:
-    """Return the frame of an answer at user level; under a distance of normalised bags no answer tells sizes."""
+def _paid_sizes(sizes: Any) -> Any:
+    """Return a public law as it is, and the frame of an answer at user level; no other answer tells sizes."""
+    if isinstance(sizes, pl.DataFrame | pl.LazyFrame):
+        raise UsageError(
+            "sizes were given as a frame, of which nobody knows whether it was paid for; pass the answer under "
+            "USER_PRIVACY itself, or a public law such as {1: 0.5, 10: 0.5}."
+        )
+    answer: Any = sizes if isinstance(sizes, Measured) else None
+    if answer is None:
+        return sizes
     if not isinstance(answer.guarantee, UserDP):
         raise UsageError("sizes are told by no answer under alpha; pass a public law, or an answer under USER_PRIVACY.")
     return answer.frame

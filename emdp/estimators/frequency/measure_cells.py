@@ -259,7 +259,7 @@ def measure_cells(
     nodes = math.prod(axis.size for axis in axes)
     if nodes > MOST_CELLS:
         raise UsageError(f"pitch {own:.4g} makes {nodes} nodes, more than {MOST_CELLS}; pass a larger pitch.")
-    finer = FINER if resolution is None else max(1, math.ceil(own / resolution))
+    finer = FINER if resolution is None else math.ceil(max(1.0, min(own / resolution, LARGEST_GRID)))
     counts = _counts(axes, spans, finer, MOST_PLACES if resolution is None else LARGEST_GRID)
     text = f"a measure {'of pairs ' if pairs else ''}on {', '.join(names)}, pitch {own:.4g}"
     cells = Cells(axes, names, text, is_map=len(kept) == 1 and kept[0].is_map and not pairs)
@@ -333,16 +333,20 @@ def _axes(parts: Sequence[Space], pitches: Sequence[float]) -> tuple[tuple[Axis,
 
 def _counts(axes: Sequence[Axis], spans: Sequence[Span | None], finer: int, most: int) -> tuple[int, ...]:
     """Return how many places each axis has: so many a pitch, or fewer where there would be too many in all."""
-    while True:
-        counts = tuple(
+
+    def counts(finer: int) -> tuple[int, ...]:
+        return tuple(
             axis.size
             if span is None or isinstance(axis, LabelAxis)
             else max(1, math.ceil(finer * (span.high - span.low) / axis.step - 1e-9))
             for axis, span in zip(axes, spans, strict=True)
         )
-        if finer == 1 or math.prod(counts) <= most:
-            return counts
-        finer -= 1
+
+    least, above = 1, finer + 1
+    while above - least > 1:
+        middle = (least + above) // 2
+        least, above = (middle, above) if math.prod(counts(middle)) <= most else (least, middle)
+    return counts(least)
 
 
 def _span(part: Space, column: str) -> Span:

@@ -86,7 +86,10 @@ def law_of_sizes(sizes: object) -> tuple[Places, Floats]:
     ([2, 8, 32], [0.75, 0.25, 0.0])
     """
     given = sizes if isinstance(sizes, Mapping) else {sizes: 1.0}
-    numbers = np.array([check_count("sizes", number) for number in given], dtype=np.int64)
+    counts = [check_count("sizes", number) for number in given]
+    if max(counts, default=0) > MOST_RECORDS:
+        raise UsageError(f"sizes must be at most {MOST_RECORDS} records a user; pass smaller ones.")
+    numbers = np.array(counts, dtype=np.int64)
     shares = np.array([max(check_finite("sizes", share), 0.0) for share in given.values()], dtype=np.float64)
     if not shares.size or not shares.sum() > 0:
         raise UsageError("sizes must give some share of users at least one record; pass such as {1: 0.5, 10: 0.5}.")
@@ -111,7 +114,9 @@ def dealt_users(weights: Floats, laws: Floats, count: int, sizes: object) -> tup
     ([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1])
     """
     numbers, shares = law_of_sizes(sizes)
-    own = np.arange(check_count("n", count))
+    if check_count("n", count) > MOST_RECORDS:
+        raise UsageError(f"n must be at most {MOST_RECORDS} users; pass fewer.")
+    own = np.arange(int(count))
     # the places of records within their steps, and the sizes, go through all types alike
     offsets, levels = (0.5 + own * GOLDEN) % 1.0, (0.5 + own * GOLDEN**2 * math.sqrt(2.0)) % 1.0
     types = np.minimum(np.searchsorted(np.cumsum(weights), (own + 0.5) / count), len(weights) - 1)
@@ -153,5 +158,5 @@ def octaves(frame: pl.DataFrame) -> dict[int, float]:
         raise UsageError("sizes must have a column octave or records, and one number of people; pass such an answer.")
     numbers = frame.get_column(name).to_list()
     if name == "octave":
-        numbers = [math.floor(2.0 ** check_finite("octave", own) * math.sqrt(2.0) + 0.5) for own in numbers]
+        numbers = [math.floor(2.0 ** min(check_finite("octave", own), 64.0) * math.sqrt(2.0) + 0.5) for own in numbers]
     return dict(zip(numbers, frame.get_column(values[0]).to_list(), strict=True))

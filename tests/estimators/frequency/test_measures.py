@@ -71,6 +71,8 @@ def test_all_parts_have_nodes_as_far_apart() -> None:
     assert found.counts[3] == 4
     assert found.places <= 60_000
     assert measure_cells(PLANE, 1e6, pitch=1.0, resolution=0.5).counts == (20, 20)
+    # as fine as a million places allow
+    assert measure_cells(PLANE, 1e6, pitch=1.0, resolution=1e-300).counts == (1000, 1000)
 
 
 def test_what_has_no_measure() -> None:

@@ -270,10 +270,12 @@ def test_synthetic_users_have_pairs_and_sizes_that_were_paid_for(tmp_path: Path)
         mean = session.mean(emdp.col("x"), alpha=1.0)
         for sizes, match in (
             (mean, "under alpha"), (0, "sizes"), ({}, "sizes"), ({5: -1.0}, "sizes"), (10**9, "records"),
-            (1.5, "sizes"),
+            (1.5, "sizes"), (10**30, "at most"), (octaves.frame, "frame"),
             (session.sql("SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1) COUNT(*) AS n FROM visits"), "octave"),
         ):  # fmt: skip
             with pytest.raises(UsageError, match=match):
                 answer.synthetic_users(300, sizes=sizes)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="n must be at most"):
+            answer.synthetic_users(10**12, sizes=1)
         with pytest.raises(UsageError, match="pairs=True"):
             mean.synthetic_users(5, sizes=1)
