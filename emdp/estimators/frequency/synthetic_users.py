@@ -55,6 +55,8 @@ def types_of(pairs: Floats, *, steps: int = STEPS) -> tuple[Floats, Floats]:
     >>> weights, laws = types_of(np.array([[0.5, 0.0], [0.0, 0.5]]))
     >>> weights.tolist(), laws.tolist()
     ([0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]])
+    >>> types_of(np.array([[0.0, 0.5], [0.5, 0.0]]))[1].tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
     """
     alone = pairs.sum(axis=1)
     kept = alone > LEAST
@@ -64,8 +66,11 @@ def types_of(pairs: Floats, *, steps: int = STEPS) -> tuple[Floats, Floats]:
         given = np.where(pairs > 0.0, pairs / np.maximum(mixed, np.finfo(np.float64).tiny), 0.0)
         raised = laws * (laws @ given)
         gained = raised.sum(axis=1)
+        kept = weights * gained > LEAST
+        if not kept.any():
+            # no place is shared by two types that see one another, as where no pair is of one place: anchors stay
+            break
         weights = weights * gained
-        kept = weights > LEAST
         laws = raised[kept] / gained[kept, None]
         weights = weights[kept] / weights[kept].sum()
     return weights, laws
