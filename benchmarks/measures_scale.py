@@ -88,9 +88,12 @@ def scan(rows: int, path: Path, folder: Path) -> None:
     with emdp.Session(table, budget=emdp.EmdDP(1e6), ledger=folder / "l.ledger") as session:
         alpha = 80.0
         for name in ("first, with the check of the rules", "second"):
-            start = time.perf_counter()
+            start, before = time.perf_counter(), time.process_time()
             answer = session.measure(alpha=alpha, name=name)
-            print(f"{name}: {time.perf_counter() - start:.1f} s, {answer.frame.height} nodes", flush=True)
+            seconds, own = time.perf_counter() - start, time.process_time() - before
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            shown = f"{seconds:.1f} s, {own:.1f} s of CPU, {answer.frame.height} nodes, {peak:.0f} MB in all"
+            print(f"{name}: {shown}", flush=True)
         start = time.perf_counter()
         print(f"fitted on {answer.table().height} places with mass: {time.perf_counter() - start:.1f} s")
 
