@@ -1,6 +1,5 @@
 """Permute-and-flip: the law by enumeration of orders, with power; close coins; refusals."""
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -8,25 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.stats
+from exact_laws import flip_law
 
 from emdp.base.errors import UsageError
 from emdp.noise.flips import draw_permute_and_flip
 from emdp.testing import seeded
 
 Floats = npt.NDArray[np.float64]
-
-
-def flip_law(costs: list[int], rate: float) -> Floats:
-    """Return the law of permute-and-flip, by enumeration of all orders."""
-    chance = np.exp(-rate * (np.array(costs) - min(costs)))
-    law = np.zeros(len(costs))
-    orders = list(itertools.permutations(range(len(costs))))
-    for order in orders:
-        rest = 1.0
-        for place in order:
-            law[place] += rest * chance[place] / len(orders)
-            rest *= 1.0 - chance[place]
-    return law
 
 
 def test_law_with_power() -> None:

@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import scipy.stats
+from exact_laws import loss_beyond
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.keys.choose import best_threshold
@@ -47,20 +48,6 @@ def laws(noise: np.ndarray, threshold: int, width: int, far: np.ndarray) -> dict
     found[FAR] = np.concatenate(([0.0], far, [0.0]))
     found[FAR + 1] = np.concatenate(([0.0, 0.0], far))
     return found
-
-
-def loss_beyond(left: list[np.ndarray], right: list[np.ndarray], epsilon: float) -> float:
-    """Return ``sum (P - e^epsilon Q)_+`` of two products of laws, through the distribution of the ratio."""
-    losses, chances = np.zeros(1), np.ones(1)
-    for p, q in zip(left, right, strict=True):
-        kept = p > 0
-        with np.errstate(divide="ignore"):
-            ratio = np.log(p[kept]) - np.log(q[kept])
-        own = np.unique(np.round(ratio, 10), return_inverse=True)
-        merged = np.bincount(own[1], weights=p[kept])
-        losses = (losses[:, None] + own[0][None, :]).ravel()
-        chances = (chances[:, None] * merged[None, :]).ravel()
-    return float((chances * np.maximum(0.0, -np.expm1(epsilon - losses))).sum())
 
 
 def worst_delta(known: dict[int, np.ndarray], epsilon: float, keys: int, neighbours: Neighbours) -> float:

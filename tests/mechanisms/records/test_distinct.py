@@ -7,6 +7,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 import scipy.stats
+from exact_laws import flip_law
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -118,19 +119,6 @@ def test_normalised_scores_move_by_one() -> None:
         one, other = choice.normalised(scores.tolist()), choice.normalised(moved.tolist())
         worst = max(worst, *(abs(a - b) for a, b in zip(one, other, strict=True)))
     assert 0.99 * 2**20 < worst <= 2**20
-
-
-def flip_law(costs: list[int], rate: float) -> list[float]:
-    """Return the law of permute-and-flip, by enumeration of all orders."""
-    chance = [math.exp(-rate * (cost - min(costs))) for cost in costs]
-    law = [0.0] * len(costs)
-    orders = list(permutations(range(len(costs))))
-    for order in orders:
-        rest = 1.0
-        for place in order:
-            law[place] += rest * chance[place] / len(orders)
-            rest *= 1.0 - chance[place]
-    return law
 
 
 def test_the_choice_of_a_cap_costs_what_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:

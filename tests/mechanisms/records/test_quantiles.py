@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from itertools import permutations, product
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
+from exact_laws import flip_law
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.records import parts
@@ -20,19 +21,6 @@ from emdp.mechanisms.records.quantiles import QuantileInterval, RecordQuantiles
 from emdp.privacy.events.table import event_from_json
 from emdp.privacy.guarantees.kinds import Neighbours, UserDP
 from emdp.testing import seeded
-
-
-def flip_law(costs: list[int], rate: float) -> list[float]:
-    """Return the law of permute-and-flip, by enumeration of all orders."""
-    chance = [math.exp(-rate * (cost - min(costs))) for cost in costs]
-    law = [0.0] * len(costs)
-    orders = list(permutations(range(len(costs))))
-    for order in orders:
-        rest = 1.0
-        for place in order:
-            law[place] += rest * chance[place] / len(orders)
-            rest *= 1.0 - chance[place]
-    return law
 
 
 class Script:

@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 import scipy.stats
+from exact_laws import loss_beyond
 
 from emdp.base.errors import UsageError
 from emdp.mechanisms.oracles.bags import Bags
@@ -28,20 +29,6 @@ def outcome_law(count: int, histogram: StableHistogram, threshold: int) -> np.nd
     law[1:] = np.tanh(0.5 / histogram.scale) * np.exp(-np.abs(values - count) / histogram.scale)
     law[0] = discrete_laplace_cdf(threshold - 1 - count, histogram.scale)
     return law
-
-
-def loss_beyond(left: list[np.ndarray], right: list[np.ndarray], epsilon: float) -> float:
-    """Return ``sum (P - e^epsilon Q)_+`` of two products of laws, through the distribution of the ratio."""
-    losses, chances = np.zeros(1), np.ones(1)
-    for p, q in zip(left, right, strict=True):
-        kept = p > 0
-        with np.errstate(divide="ignore"):
-            ratio = np.log(p[kept]) - np.log(q[kept])
-        own = np.unique(np.round(ratio, 9), return_inverse=True)
-        merged = np.bincount(own[1], weights=p[kept])
-        losses = (losses[:, None] + own[0][None, :]).ravel()
-        chances = (chances[:, None] * merged[None, :]).ravel()
-    return float((chances * np.maximum(0.0, -np.expm1(epsilon - losses))).sum())
 
 
 def worst_delta(histogram: StableHistogram, threshold: int) -> float:

@@ -10,6 +10,7 @@ import pytest
 import scipy.integrate
 import scipy.optimize
 import scipy.stats
+from exact_laws import flip_law
 
 from emdp.base.errors import InternalError
 from emdp.mechanisms.items.hadamard_response import walsh_hadamard
@@ -156,19 +157,6 @@ class TestHadamard:
         for kind in (HadamardRange, MedianRange, HistogramRange):
             with pytest.raises(InternalError):
                 kind(bins_of(4), 3, 1.0).find(np.zeros(2, dtype=np.int64), 0)
-
-
-def flip_law(costs: list[int], rate: float) -> Floats:
-    """Return the law of permute-and-flip, by enumeration of all orders."""
-    chance = np.exp(-rate * (np.array(costs) - min(costs)))
-    law = np.zeros(len(costs))
-    orders = list(itertools.permutations(range(len(costs))))
-    for order in orders:
-        rest = 1.0
-        for place in order:
-            law[place] += rest * chance[place] / len(orders)
-            rest *= 1.0 - chance[place]
-    return law
 
 
 def median_costs(places: tuple[int, ...], bins: int) -> list[int]:
