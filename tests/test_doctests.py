@@ -13,6 +13,7 @@ NEED_SPARK = {"emdp.tables.engines.spark.errors"}
 MODULES = ["emdp", *sorted(module.name for module in pkgutil.walk_packages(emdp.__path__, "emdp."))]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in NEED_SPARK:

@@ -215,6 +215,7 @@ def _room(path: Path) -> str:
     return str(relative.with_suffix("") if len(relative.parts) == 2 else relative.parent)
 
 
+@pytest.mark.slow
 def test_imports_point_downwards() -> None:
     assert {_layer(path) for path in FILES} <= ALLOWED.keys(), "a layer has no row in the table of layers"
     wrong = []
@@ -272,6 +273,7 @@ def test_no_file_draws_randomness_outside_the_noise_module() -> None:
     assert [f"{_name(path)} uses {one}" for path in above for one in tokens if one in SOURCES[path]] == []
 
 
+@pytest.mark.slow
 def test_files_and_functions_stay_small() -> None:
     wrong = [f"{_name(path)}: above 400 lines it does a second thing" for path in FILES if _lines(path) > 400]
     for path in FILES:

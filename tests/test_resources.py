@@ -33,6 +33,7 @@ def probe(path, cwd):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_checkout_has_both_beside_the_package(tmp_path):
     names = probe(ROOT, tmp_path)
     assert names[:3] == [
@@ -43,6 +44,7 @@ def test_a_checkout_has_both_beside_the_package(tmp_path):
     assert names[3:] == ["emdp._datasets.checkins", "emdp._datasets.messages", "10"]
 
 
+@pytest.mark.slow
 def test_an_installed_package_has_both_inside(tmp_path):
     installed = tmp_path / "site"
     ignore = shutil.ignore_patterns("__pycache__")

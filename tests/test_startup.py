@@ -100,6 +100,7 @@ except ImportError as refusal:
     )
 
 
+@pytest.mark.slow
 def test_a_query_loads_what_it_needs(folder: Path) -> None:
     # The first query on some data checks their rules too, for which files are looked into.
     assert "emdp.tables.engines.duckdb.engine" in loaded_by(folder, "query", QUERY)

@@ -46,6 +46,7 @@ def answers(source: object, folder: Path) -> list[pl.DataFrame]:
         ]
 
 
+@pytest.mark.slow
 def test_a_toy_engine_answers_questions(toy: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "duckdb").mkdir()

@@ -93,6 +93,7 @@ def test_names_are_names_and_no_patterns(session: emdp.Session, name: str) -> No
     assert name in repr(named)
 
 
+@pytest.mark.slow
 def test_intervals_of_every_level_are_of_the_rows_of_the_answer(session: emdp.Session) -> None:
     """At a lower level more quotients have a value, so a sort by them would choose other rows."""
     text = f"{EMD} kind, flag, AVG(x) AS m FROM t GROUP BY kind, flag ORDER BY m DESC LIMIT 3 OFFSET 1"

@@ -418,6 +418,7 @@ def test_ranges_of_vectors_of_few_mixed_users_lose_less_than_one_user_s_own() ->
     assert np.exp(scores.second[:, 0]).mean() > 1.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_sampled", [True, False])
 def test_bulk_draws_find_the_bins_that_releases_find(is_sampled: bool) -> None:
     way = _vector_way("shuffle", "two groups", is_sampled)

@@ -74,6 +74,7 @@ def expected(own: float, each: int, draws: int) -> CountedSet:
     return CountedSet(each, hits, hits, (draws * each, draws * each))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("signs", [(1,), (8,), (1, 3)])
 @pytest.mark.parametrize("users", [4, 1000])
 def test_seven_tenths_of_the_noise_is_found_among_any_number_of_users(users: int, signs: tuple[int, ...]) -> None:

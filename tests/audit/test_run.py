@@ -396,6 +396,7 @@ def test_one_record_fewer_is_what_its_slot_costs(kind: str) -> None:
     assert not report.broken
 
 
+@pytest.mark.slow
 def test_a_measure_is_released_anew_for_each_answer_that_is_compared() -> None:
     """The same question of a measure is given the first answer again, for nothing: forty of these have no law."""
     rows = pl.DataFrame({"user": [1], "x": [5.0]})

@@ -207,6 +207,7 @@ budget = { alpha = 60.0 }
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_the_same_and_as_much_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("emdp.toml").write_text(CATALOG)
@@ -281,6 +282,7 @@ def test_a_refusal_is_made_before_the_source_or_the_engine_is_touched(
     assert session.ledger.head() == head
 
 
+@pytest.mark.slow
 def test_every_refused_statement_of_the_tests_is_refused_without_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

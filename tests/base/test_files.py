@@ -103,6 +103,7 @@ def test_vectors_have_a_header_that_is_none_of_millions_and_are_not_packed(place
             emdp.Embedding("word", "v.csv")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", NO_FILES)
 @pytest.mark.parametrize(
     "words",

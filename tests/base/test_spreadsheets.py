@@ -65,6 +65,7 @@ def test_types_that_csv_lacks_are_texts_and_days_stay_days() -> None:
     assert cells(csv_text(frame, raw=True))[1][1] == "-1 day, 0:00:00"
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.text(alphabet="'=+-@\t\r\n1a.,\";", min_size=1), min_size=1, unique=True))
 def test_every_text_can_be_had_again_and_none_is_a_formula(texts: list[str]) -> None:

@@ -48,6 +48,7 @@ def test_local_times_are_those_of_zoneinfo(zone: str) -> None:
     assert dict(found) == {time: local(time, rules) for time in times}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [0, *(pytest.param(chunk, marks=pytest.mark.full) for chunk in range(1, CHUNKS))])
 def test_offsets_of_all_zones(chunk: int) -> None:
     for zone in NAMES[chunk::CHUNKS]:

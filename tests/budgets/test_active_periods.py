@@ -136,6 +136,7 @@ class TestReach:
         ("SUM(x - 0.4) AS s, COUNT(*) AS n FROM visits", ", max_records_per_user = 2"),
     )
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("ask", ASKS, ids=[text for text, _ in ASKS])
     def test_no_two_worlds_are_farther_apart(self, ask: tuple[str, str]) -> None:
         from emdp.estimators.streams import plan_stream

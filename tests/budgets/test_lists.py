@@ -105,6 +105,7 @@ def test_charges_of_before_count_for_everybody(folder: Path) -> None:
     ask(folder, "W2", alpha=5.0)
 
 
+@pytest.mark.slow
 def test_what_is_set_aside_is_nobody_else_s(folder: Path) -> None:
     ask(folder, "W1", alpha=5.0)
     with open_ledger(folder / "city.ledger") as ledger:
@@ -114,6 +115,7 @@ def test_what_is_set_aside_is_nobody_else_s(folder: Path) -> None:
     ask(folder, "W2", alpha=5.0)
 
 
+@pytest.mark.slow
 def test_manifests_and_pages_have_the_period_s_own_state(folder: Path) -> None:
     import json
 
@@ -157,6 +159,7 @@ def test_another_list_of_a_period_is_refused(folder: Path) -> None:
         ask(folder, "W1", alpha=1.0)
 
 
+@pytest.mark.slow
 def test_a_list_that_joins_people_of_two_lists_has_nothing_left(folder: Path) -> None:
     """Each of W1 and W2 had 5 of 8; W5 has people of both, of whom none had more than 8, and nothing is left."""
     for week in ("W1", "W2"):
@@ -171,6 +174,7 @@ def test_a_list_that_joins_people_of_two_lists_has_nothing_left(folder: Path) ->
     ask(folder, "W1", alpha=3.0)
 
 
+@pytest.mark.slow
 def test_what_is_set_aside_may_be_more_than_a_joining_list_has_left(folder: Path) -> None:
     for week in ("W1", "W2"):
         ask(folder, week, alpha=3.0)
@@ -205,6 +209,7 @@ def test_an_answer_of_another_list_is_not_refined(folder: Path) -> None:
         assert session.spent().level == 2.0
 
 
+@pytest.mark.slow
 def test_a_table_that_has_one_list_again_adds_up_what_was_asked_by_lists(folder: Path) -> None:
     for week in ("W1", "W2"):
         ask(folder, week, alpha=5.0)

@@ -83,6 +83,7 @@ def act(rng, ledger, place):
                     spend(accounts, events(rng), reserve=rng.choice((None, None, "a", "b")))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_written_totals_and_the_rest_give_what_all_entries_give(path, seed):
     rng = random.Random(seed)
@@ -182,6 +183,7 @@ def forgeries():
     return {"shown": shown, "spent": spent, "second": second, "held": held, "count": count, "table": table}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("forge", forgeries())
 def test_a_forged_total_is_found_by_who_verifies(path, forge, capsys):
     grown(path)
@@ -314,6 +316,7 @@ def looked_at(path):
         spending_of(ledger.view())
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("malformed", MALFORMED)
 def test_malformed_totals_are_refused(path, malformed):
     grown(path)

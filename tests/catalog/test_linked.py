@@ -98,6 +98,7 @@ def test_a_declared_version_is_of_a_period_where_a_linked_file_is(catalog: Catal
     assert found == ["declared:one/a", "declared:one/b"]
 
 
+@pytest.mark.slow
 def test_a_linked_file_has_no_second_budget(catalog: Catalog) -> None:
     with catalog.session() as session:
         session.sql(ASKED)
@@ -111,6 +112,7 @@ def test_a_linked_file_has_no_second_budget(catalog: Catalog) -> None:
         assert session.spent().epsilon == 0  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_links_are_held_to(catalog: Catalog) -> None:
     with catalog.session() as session:
         session.sql(ASKED)
@@ -205,6 +207,7 @@ def test_one_engine_reads_all_linked_tables() -> None:
         emdp.read("spark::people", user="u", space=AGE, users=3, columns=kinds, links=links)
 
 
+@pytest.mark.slow
 def test_tables_of_one_duckdb_file(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
         for name in ROWS:

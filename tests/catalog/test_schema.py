@@ -96,6 +96,7 @@ header = true
 """
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "change",
     [

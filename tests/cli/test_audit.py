@@ -76,6 +76,7 @@ def test_a_broken_promise_has_a_status_of_its_own(
     assert json.loads((place / "out" / "audit.json").read_text())["verdict"].startswith("a promise was broken")
 
 
+@pytest.mark.slow
 def test_a_report_is_audited_entry_by_entry_and_together(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     status, out, _ = run(capsys, "visits.toml", "--trials", "500", "--sessions", "0", "--distance", "0.5")
     assert status == 0
@@ -91,6 +92,7 @@ def test_a_file_of_sql_is_read(capsys: pytest.CaptureFixture[str], place: Path) 
     assert "Audit of visits" in out
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -113,6 +115,7 @@ def test_what_is_wrong_is_said_in_a_sentence(
     assert words in err
 
 
+@pytest.mark.slow
 def test_without_a_query_all_mechanisms_are_audited(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

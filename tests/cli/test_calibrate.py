@@ -50,6 +50,7 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
     return dict(json.loads(out))
 
 
+@pytest.mark.slow
 def test_protections_lead_to_alpha(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("emdp.cli.tables.PIPED", 120)
     status, out, err = run(capsys, *EARTH)
@@ -68,6 +69,7 @@ def test_protections_lead_to_alpha(capsys: pytest.CaptureFixture[str], monkeypat
     assert "alpha = 20 covers every one" in run(capsys, *EARTH, "--alpha", "20")[1]
 
 
+@pytest.mark.slow
 def test_a_part_of_a_product_space_is_named_after_the_numbers(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     parts = '{ kind = "interval", col = "x", low = 0, high = 20 }, { kind = "categories", col = "y", values = ["a"] }'
     product = f'{{ kind = "product", parts = [{parts}] }}'
@@ -121,6 +123,7 @@ def test_noise_and_users_of_a_mean(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["users"] for row in hopeless] == [None, None]
 
 
+@pytest.mark.slow
 def test_randomizers_by_every_accountant_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     rows = found(capsys, "--alpha", "4", *ITEMS)["accountants"]
     assert rows[0]["alpha0"] == shuffle_alpha0(4.0, 10, 1000, 1e-6)
@@ -141,6 +144,7 @@ def test_randomizers_by_every_accountant_both_ways(capsys: pytest.CaptureFixture
     assert out.startswith("a randomizer of alpha0 = 1 gives this alpha, with 10 records of a user among 1000 shuffled")
 
 
+@pytest.mark.slow
 def test_a_promise_for_near_bags_is_met_by_sampling(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--epsilon", "1", "--r", "0.05", "--delta", "1e-6"]
     values = found(capsys, *asked, "--samples", "1000", "--users", "50")
@@ -200,6 +204,7 @@ def test_messages_of_every_kind_both_ways_and_the_three_models(capsys: pytest.Ca
     assert "epsilon = 0.5 allows messages of this epsilon0, 10000 users mixed, delta = 1e-06" in out
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -270,6 +275,7 @@ def test_what_does_not_fit_is_refused_in_one_sentence(
     assert not list(place.glob("*.svg"))
 
 
+@pytest.mark.slow
 def test_curves_are_drawn_for_what_was_asked(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     for name, arguments, words in (
         ("a.svg", ["--alpha", "4", *ITEMS], ("alpha of the release", "alpha0 of the randomizer", "best accountant")),

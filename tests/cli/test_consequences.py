@@ -127,6 +127,7 @@ def test_a_page_and_stories_of_a_file(capsys: pytest.CaptureFixture[str]) -> Non
     assert "hospital, of 10 records" in Path("meaning/index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -209,6 +209,7 @@ def test_on_a_terminal_the_owner_is_led_to_a_whole_catalog(visits: Path) -> None
     assert sorted(path.name for path in visits.iterdir()) == ["emdp.toml", "visits.parquet"]
 
 
+@pytest.mark.slow
 def test_replies_that_cannot_be_read_are_asked_for_again_and_the_end_leaves_blanks(visits: Path) -> None:
     replies = ["who", "user_id", "-3", "three thousand", "40", "n", "40.92,-74.26,40.48,-73.70", "1,2", ""]
     replies += ["9,8", "0,24"]
@@ -223,6 +224,7 @@ def test_replies_that_cannot_be_read_are_asked_for_again_and_the_end_leaves_blan
     assert "FILL IN" in written["budget"]["alpha"]
 
 
+@pytest.mark.slow
 def test_a_list_of_people_is_named_from_here_and_written_from_the_catalog(visits: Path) -> None:
     (visits / "apart").mkdir()
     pl.DataFrame({"user_id": [1, 2, 3]}).write_parquet(visits / "people.parquet")
@@ -231,6 +233,7 @@ def test_a_list_of_people_is_named_from_here_and_written_from_the_catalog(visits
     assert load_catalog(visits / "apart" / "emdp.toml").table("visits").users.count == 3
 
 
+@pytest.mark.slow
 def test_on_a_terminal_only_what_no_option_says_is_asked(visits: Path) -> None:
     """The user, people, a box and a zone are said; left are elsewhere, a range, kinds, and what must be hidden."""
     told = ("--user", "user_id", "--users", "40", "--box", BOX, "--zone", "ts,UTC")
@@ -253,6 +256,7 @@ def test_on_a_terminal_only_what_no_option_says_is_asked(visits: Path) -> None:
     assert load_catalog(visits / "emdp.toml").budgets("visits")[0].level == 7.0
 
 
+@pytest.mark.slow
 def test_a_time_that_is_a_text_of_a_csv_file_is_offered_as_one(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("who,ts,note\na,2026-01-01 08:00:00,x\n")
     replies = ["40", "", "", "Europe/Berlin", "", ""]
@@ -266,6 +270,7 @@ def test_a_time_that_is_a_text_of_a_csv_file_is_offered_as_one(tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_of_a_script(visits: Path) -> None:
     status, shown = talked(visits, [], "--yes", "--users", "40")
     assert status == 0, shown
@@ -303,6 +308,7 @@ def test_a_script_says_all_that_the_questions_ask(capsys: pytest.CaptureFixture[
     assert [part["on_invalid"] for part in table["space"]["parts"]] == ["clamp", "clamp", "neutral", "neutral"]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("given", "reason"),
     [

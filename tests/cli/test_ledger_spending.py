@@ -320,6 +320,7 @@ def test_a_ledger_made_under_the_test_switch_can_be_reserved_too(tmp_path):
     assert run("reserve", tmp_path / "a.ledger", "visits", "weekly", "--alpha", "1").startswith("set aside")
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [

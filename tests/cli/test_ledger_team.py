@@ -38,6 +38,7 @@ def test_roles_prints_statements_for_psql(capsys):
     assert out.splitlines()[2].endswith('TO "team", "bob";')
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -52,6 +52,7 @@ def test_preview_spends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, [*MEAN, "--ledger", "city.ledger"])[2].endswith("delta = 0.0 (unbounded central EmdDP)\n")
 
 
+@pytest.mark.slow
 def test_units_of_the_readme_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     """The same preview in every unit: only the numbers with a unit change."""
     high = {}
@@ -72,6 +73,7 @@ def test_what_looks_swapped_may_be_said_twice(capsys: pytest.CaptureFixture[str]
     assert run(capsys, [*command, option])[0] == 0
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("change", "status", "message"),
     [
@@ -129,6 +131,7 @@ def test_options_without_the_part_they_describe_are_not_ignored(capsys: pytest.C
         assert f"{extra[0]} describes" in err
 
 
+@pytest.mark.slow
 def test_options_that_a_catalog_has_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
     for option, value in (("--unit", "mi"), ("--users", "9"), ("--on-invalid", "error"), ("--budget-delta", "1e-5")):
         command = ["mean", "-C", "emdp.toml", "--distance-to", "40,-74", "--alpha", "1", option, value]
@@ -182,6 +185,7 @@ def test_distance_of_two_users(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("d_em = 0 ")
 
 
+@pytest.mark.slow
 def test_a_file_without_names_is_read_by_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,6 +225,7 @@ def test_what_is_refused_makes_no_ledger(
     assert "--on-invalid elsewhere needs elsewhere = 1 beside the space" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["clamp", "neutral"])
 def test_what_broken_records_are_told_to_be_can_be_pasted(capsys: pytest.CaptureFixture[str], rule: str) -> None:
     command = [*MEAN, "--ledger", "city.ledger"]

@@ -96,6 +96,7 @@ def test_keys_of_every_type_are_written_after_they_were_paid(capsys: pytest.Capt
     assert pl.read_parquet("keys.parquet").height == len(rows)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "path",
     ["t.parquet", "people.parquet", "emdp.toml", "t.ledger", "./link.csv", "parts/new.csv", "more/new.csv"],
@@ -163,6 +164,7 @@ def test_other_names_of_what_is_read_are_known(capsys: pytest.CaptureFixture[str
     assert Path(path).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_key_that_a_spreadsheet_would_run_has_a_quote_in_csv_and_none_elsewhere(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -216,6 +218,7 @@ def test_commands_without_a_catalog_write_over_no_file_of_a_ledger(
     assert {file: file.read_bytes() for file in place.iterdir() if file.is_file()} == before
 
 
+@pytest.mark.slow
 def test_every_file_of_a_batch_is_checked_before_it_is_paid(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     Path("out-2.csv").mkdir()
     status, _, err = run(capsys, "query", f"{MEAN};{MEAN}", "--csv", "out.csv")
@@ -226,6 +229,7 @@ def test_every_file_of_a_batch_is_checked_before_it_is_paid(capsys: pytest.Captu
     check_target(("json", "out-2.json"), 2, ["t.parquet"])
 
 
+@pytest.mark.slow
 def test_an_answer_too_exact_for_its_rounding_says_to_ask_for_less(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -236,6 +240,7 @@ def test_an_answer_too_exact_for_its_rounding_says_to_ask_for_less(
     assert run(capsys, "query", f"{EMD.replace('= 1', '= 1e3')} AVG(EXP(x)) FROM t")[0] == 0
 
 
+@pytest.mark.slow
 def test_every_file_that_is_written_is_named_beside_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     def written(*arguments: str) -> list[str]:
         status, out, err = run(capsys, "query", *arguments)
@@ -298,6 +303,7 @@ def test_a_table_that_is_too_wide_goes_on_below_with_its_keys() -> None:
     assert max(map(len, frame_text(frame, width=20).split("\n"))) <= 20
 
 
+@pytest.mark.slow
 def test_numbers_are_rounded_to_what_noise_leaves_and_files_keep_them(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -382,6 +388,7 @@ def test_what_looks_like_a_path_is_spoken_of_as_one(capsys: pytest.CaptureFixtur
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_mark_of_byte_order_is_passed_over_wherever_a_statement_comes_from(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return int(caught.value.code or 0), out, err
 
 
+@pytest.mark.slow
 def test_it_is_previewed_answered_and_stored(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "preview", STATEMENT)
     assert status == 0

@@ -62,6 +62,7 @@ def test_a_file_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, "budget" in err) == (3, True)
 
 
+@pytest.mark.slow
 def test_looking_ahead_makes_no_ledger(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     asked = ("sales.parquet", "--user", "who", "--users", "40", "--epsilon", "1", "--columns", "price, open")
     status, out, _ = run(capsys, *asked, "--preview")
@@ -73,6 +74,7 @@ def test_looking_ahead_makes_no_ledger(capsys: pytest.CaptureFixture[str], place
     assert sorted(path.name for path in place.iterdir()) == ["emdp.toml", "sales.parquet"]
 
 
+@pytest.mark.slow
 def test_a_table_of_a_catalog_pays_from_its_budget(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("-C", "emdp.toml", "--table", "sales", "--epsilon", "1", "--columns", "price")
     status, out, err = run(capsys, *asked)
@@ -81,6 +83,7 @@ def test_a_table_of_a_catalog_pays_from_its_budget(capsys: pytest.CaptureFixture
     assert (status, "budget" in err) == (3, True)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
@@ -105,6 +108,7 @@ def test_refusals_name_the_argument_and_spend_nothing(
     assert not list(place.glob("*.ledger"))
 
 
+@pytest.mark.slow
 def test_what_would_be_paid_for_nothing_is_said_before_the_charge(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sales.parquet", "--user", "who", "--users", "40", "--epsilon", "1", "--ledger", "own.ledger"]
     status, _, err = run(capsys, *words)

@@ -43,6 +43,7 @@ def asked(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[object, str]:
     return status, err
 
 
+@pytest.mark.slow
 def test_a_wrong_declaration_is_corrected_by_the_owner_and_recorded(capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(capsys, "--users", "1")[0] == 4
     status, err = asked(capsys, "--users", "2")
@@ -66,6 +67,7 @@ def test_a_wrong_declaration_is_corrected_by_the_owner_and_recorded(capsys: pyte
         assert len(ledger.entries(kind="charge")) == 1
 
 
+@pytest.mark.slow
 def test_records_and_lists_are_declared_anew(capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(capsys, "--users", "2")[0] == 0
     Path("all.csv").write_text("user\n2\n1\n3\n")
@@ -104,6 +106,7 @@ def test_more_budget_and_a_second_kind(capsys: pytest.CaptureFixture[str]) -> No
         assert (status, "--budgets takes" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_two_names_are_set_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(capsys, "--users", "2")[0] == 0
     status, err = asked(capsys, "--users", "2", "--name", "places")
@@ -133,6 +136,7 @@ def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], options: 
     assert said in err
 
 
+@pytest.mark.slow
 def test_a_table_that_the_ledger_lacks(capsys: pytest.CaptureFixture[str]) -> None:
     open_ledger("city.ledger").close()
     for options in (["--users", "2"], ["--records", "2"], ["-C", "emdp.toml"]):

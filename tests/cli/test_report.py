@@ -63,6 +63,7 @@ def test_a_report_is_written_and_costs_nothing_again(capsys: pytest.CaptureFixtu
     assert "0 entries paid, 2 stored answers used" in run(capsys, "visits.toml")[2]
 
 
+@pytest.mark.slow
 def test_a_dry_run_makes_no_ledger_and_tells_the_costs(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     status, out, _ = run(capsys, "visits.toml", "--dry-run")
     assert status == 0
@@ -72,6 +73,7 @@ def test_a_dry_run_makes_no_ledger_and_tells_the_costs(capsys: pytest.CaptureFix
     assert run(capsys, "visits.toml", "--dry-run")[1].count("stored, costs nothing") == 2
 
 
+@pytest.mark.slow
 def test_a_dry_run_refuses_what_the_run_would_refuse(capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "visits.toml")
     dry, real = (run(capsys, "visits.toml", "--period", "two", *more) for more in (["--dry-run"], []))
@@ -79,6 +81,7 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(capsys: pytest.CaptureFixtu
     assert dry[2] == real[2]
 
 
+@pytest.mark.slow
 def test_a_spent_period_says_how_to_go_on(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     (place / "emdp.toml").write_text(CATALOG.replace("2.5", "25.0"))
     run(capsys, "visits.toml")

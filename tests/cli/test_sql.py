@@ -56,6 +56,7 @@ def test_check_prints_the_constant_and_opens_no_ledger(capsys: pytest.CaptureFix
     assert not (place / "city.ledger").exists()
 
 
+@pytest.mark.slow
 def test_plain_outputs_say_whom_a_neutral_item_may_stand_for_and_once(capsys: pytest.CaptureFixture[str]) -> None:
     people = "people without records count with the neutral item, "
     missing = "records of visits with a NULL or NaN in lat, lon count as lat = "
@@ -69,6 +70,7 @@ def test_plain_outputs_say_whom_a_neutral_item_may_stand_for_and_once(capsys: py
             assert (out + err).count(missing) == times
 
 
+@pytest.mark.slow
 def test_check_of_the_data_is_the_owners_and_counts_what_breaks_the_rules(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -108,6 +110,7 @@ def test_check_of_the_data_says_that_a_box_is_the_wrong_way_round(
         assert err.count("more records lie in box = [52.3, 13.0, 52.7, 13.8]") == said
 
 
+@pytest.mark.slow
 def test_preview_says_what_the_budget_allows_and_spends_nothing(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -118,6 +121,7 @@ def test_preview_says_what_the_budget_allows_and_spends_nothing(
     assert "theorem" in run(capsys, "preview", "--explain", KM)[1]
 
 
+@pytest.mark.slow
 def test_preview_and_check_show_how_methods_for_frequencies_compare(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -160,6 +164,7 @@ def test_query_answers_until_the_budget_is_spent(capsys: pytest.CaptureFixture[s
     assert "more than the budget has left" in err
 
 
+@pytest.mark.slow
 def test_a_file_and_standard_input_are_read(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +177,7 @@ def test_a_file_and_standard_input_are_read(
     assert "absent.sql" in err
 
 
+@pytest.mark.slow
 def test_a_batch_is_charged_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     both = f"{KM}; SELECT WITH EMD_PRIVACY OPTIONS (alpha = 10) AVG(lat) FROM visits"
     assert run(capsys, "query", both)[0] == 0
@@ -182,6 +188,7 @@ def test_a_batch_is_charged_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "ledger", "history", "city.ledger")[1] == history
 
 
+@pytest.mark.slow
 def test_of_a_batch_only_what_is_not_stored_is_paid(capsys: pytest.CaptureFixture[str]) -> None:
     other = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 4) AVG(lat) FROM visits"
     first = run(capsys, "query", KM)[1]
@@ -191,6 +198,7 @@ def test_of_a_batch_only_what_is_not_stored_is_paid(capsys: pytest.CaptureFixtur
     assert err.count("nothing spent") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_answers_go_into_files(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     query = KM.replace("alpha = 10", "alpha = 1") + " GROUP BY category"
@@ -212,6 +220,7 @@ def test_a_batch_into_files_is_numbered(capsys: pytest.CaptureFixture[str]) -> N
     assert sorted(path.name for path in Path().glob("km*.csv")) == ["km-1.csv", "km-2.csv"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_found_before_anything_is_spent(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -235,6 +244,7 @@ def test_a_refusal_underlines_the_sql(capsys: pytest.CaptureFixture[str], place:
     assert not (place / "city.ledger").exists()
 
 
+@pytest.mark.slow
 def test_init_writes_a_catalog_whose_blanks_are_refused_until_filled(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -272,6 +282,7 @@ def test_a_user_column_partitions_users(capsys: pytest.CaptureFixture[str]) -> N
     assert "remaining alpha = 15.0" in err
 
 
+@pytest.mark.slow
 def test_a_picture_is_an_svg_file_and_nothing_else(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     status, _, err = run(capsys, "query", KM, "--plot", "km.png")
     assert (status, "ends in .svg" in err) == (2, True)
@@ -282,6 +293,7 @@ def test_a_picture_is_an_svg_file_and_nothing_else(capsys: pytest.CaptureFixture
     assert Path("km-1.svg").read_text().startswith("<?xml") or Path("km-1.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_query_says_where_fewer_records_came_than_were_assumed(capsys: pytest.CaptureFixture[str]) -> None:
     """A sixth of the records' weight is of a cafe, where one of two listed values is taken for a half."""
     Path("emdp.toml").write_text(CATALOG.replace("alpha = 25.0", "alpha = 1e9"))

@@ -48,6 +48,7 @@ def test_the_schemas_and_what_is_returned(tmp_path):
     assert written.bytes == sum(path.stat().st_size for path in paths)
 
 
+@pytest.mark.slow
 def test_rows_depend_on_the_seed_alone(tmp_path):
     first, vectors = made(tmp_path, "a.parquet", seed=4, chunk=2000)
     again, vectors_again = made(tmp_path, "b.parquet", seed=4, chunk=2000)
@@ -179,6 +180,7 @@ def test_both_tables_appear_or_neither(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_csv_tells_null_from_empty(tmp_path):
     frame, _ = made(tmp_path, dirty=0.02)
     messages.write_messages(tmp_path / "t.csv", tmp_path / "w.parquet", users=200, records=10_000, dirty=0.02)

@@ -102,6 +102,7 @@ def test_parts_have_their_share() -> None:
         consequences_of(TOWN, emdp.EmdDP(1.0), stories=[Story("where?", 0.5, 2.0)])
 
 
+@pytest.mark.slow
 def test_the_traps_have_warnings() -> None:
     """What misleads in such numbers is said beside them, computed from the space and the budget."""
 
@@ -230,6 +231,7 @@ def test_stories_of_a_file() -> None:
             read_stories(one)
 
 
+@pytest.mark.slow
 def test_a_page_needs_no_network_and_escapes_titles(tmp_path: object) -> None:
     found = consequences_of(LINE, emdp.EmdDP(2.0, 1e-8), stories=[Story("<b>at & after</b>", 0.1)])
     text = page("<script>alert(1)</script>", LINE, [Block("Budget", "All.", found)])

@@ -7,6 +7,7 @@ import pytest
 from emdp.experiments import bandits, run_experiment, write_experiment
 
 
+@pytest.mark.slow
 def test_regret_by_model_is_written_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bandits, "HORIZON", 3000)
     found = run_experiment("bandits", runs=2, seed=1)

@@ -66,6 +66,7 @@ def test_a_seed_gives_the_same_rows_again() -> None:
     assert not first.equals(other)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_tiny")
 def test_the_command_prints_where_user_level_is_better(tmp_path: Path) -> None:
     done = CliRunner().invoke(make_app(()), ["experiment", "freq-central", "--out", str(tmp_path), "--runs", "12"])

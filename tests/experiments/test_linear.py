@@ -60,6 +60,7 @@ def test_one_bit_stays_below_its_bound() -> None:
         assert 0.4 * row.bound < row.error_mean < row.bound + 5 * row.standard_error
 
 
+@pytest.mark.slow
 def test_a_session_has_the_scales_of_the_mechanisms() -> None:
     setting = replace(BASE, n=200, p=1)
     with seeded(5):

@@ -200,6 +200,7 @@ def least_squares() -> Any:
     return np.linalg.lstsq(np.vstack([design, extra]), target, rcond=None)[0]
 
 
+@pytest.mark.slow
 def test_the_central_fit_is_near_least_squares_and_the_wrong_sign_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -276,6 +276,7 @@ def last_of(connection):
     return Link(*row)
 
 
+@pytest.mark.slow
 def test_clients_that_append_without_the_lock_fork_no_chain_and_lose_no_charge(server):
     ledger = open_ledger(server.address())
     server.execute(*grants(("analyst",), ()), role="owner")

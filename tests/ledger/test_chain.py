@@ -35,6 +35,7 @@ def chain_of(payloads):
     return links
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(VALUES)
 def test_canonical_json_round_trips_and_does_not_depend_on_the_order_of_keys(value):
@@ -77,6 +78,7 @@ def test_hash_by_an_independent_route():
     assert (first.sequence, first.previous_hash) == (1, FIRST_PREVIOUS_HASH)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(st.lists(PAYLOADS, min_size=1, max_size=5), st.data())
 def test_every_change_of_a_field_breaks_the_chain(payloads, data):

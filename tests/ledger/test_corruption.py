@@ -52,6 +52,7 @@ def check_flips(folder, sound, offsets):
     ]
 
 
+@pytest.mark.slow
 def test_flipped_bytes_of_the_header(sound, tmp_path):
     noticed = check_flips(tmp_path, sound, [offset for offset in range(100) for _ in range(4)])
     assert any(noticed)

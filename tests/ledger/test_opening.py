@@ -30,6 +30,7 @@ def places(server, tmp_path):
     return places
 
 
+@pytest.mark.slow
 def test_there_and_back_with_the_same_hashes_and_texts(places):
     snapshots = [read_ledger(places[0]).snapshot()]
     for source, target in pairwise(places):

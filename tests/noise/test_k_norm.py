@@ -173,6 +173,7 @@ class TestExactAcceptance:
             assert is_below_exp(first, 64, point, scale, wide) is below
             assert calls == [8]
 
+    @pytest.mark.slow
     def test_bits_drawn_from_nothing_have_the_chance(self) -> None:
         point, scale, count = (3, -1), 2.0, 4000
         wide = k_norm._proposal_scale(scale, 2)

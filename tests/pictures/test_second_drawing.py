@@ -184,6 +184,7 @@ def _rounded(shape: Shape) -> tuple[Any, ...]:
     return (*shape[:3], [round(number) for number in shape[3]])
 
 
+@pytest.mark.slow
 def test_ticks_are_written_as_d3_does() -> None:
     forms = (".0~f", ".2~f", ".6~f", ".0%", ".3~s", ".5~s", ".0~e", ".3~e")
     numbers = (0.0, 1.0, -2.4, 1234.5678, 5e5, -1.6e6, 2.4e9, 4e-5, 1.25e-7, 3e15, 1e3, 999.0)
@@ -194,6 +195,7 @@ def test_ticks_are_written_as_d3_does() -> None:
     assert texts == [written(number, form) for form in forms for number in numbers]
 
 
+@pytest.mark.slow
 def test_another_place_of_texts_is_noticed(drawn: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("emdp.pictures.marks.BASELINES", {"middle": 0.5, "top": 0.79})
     with pytest.raises(AssertionError):

@@ -92,6 +92,7 @@ def test_the_textbook_formula_is_not_private_for_large_alpha() -> None:
     assert gaussian_delta(25, 1 / textbook(25, 1e-6)) == pytest.approx(9.6e-4, rel=0.01)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(alphas, deltas, st.floats(1e-6, 1e6))
 def test_sigma_is_safe_and_nearly_the_smallest(alpha: float, delta: float, sensitivity: float) -> None:

@@ -25,6 +25,7 @@ def strength_of(matrix: np.ndarray, metric: np.ndarray) -> float:
     return float((ratios / apart).max())
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("draws", [1, 2])
 def test_no_pair_of_bags_costs_more(seed: int, draws: int) -> None:

@@ -38,6 +38,7 @@ def test_rounding_encloses_the_number_between_neighbours(number: Fraction) -> No
     assert high <= math.nextafter(low, math.inf)
 
 
+@pytest.mark.slow
 @given(positive, st.floats(1e-5, 1e5))
 def test_quotients_round_up_by_at_most_one_step(numerator: float, denominator: float) -> None:
     quotient = quotient_up(numerator, denominator)

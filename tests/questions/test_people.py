@@ -151,6 +151,7 @@ def test_not_a_number_is_one_group() -> None:
     assert people.values[2] == (None,)
 
 
+@pytest.mark.slow
 def test_a_million_users_are_grouped() -> None:
     count = 1_000_000
     keys = pl.int_range(count, eager=True)

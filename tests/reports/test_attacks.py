@@ -139,6 +139,7 @@ def kinds(folder: Path) -> None:
     pl.DataFrame({"cat": ["a", "b"], "kind": ["p", "q"]}).write_csv(folder / "kinds.csv")
 
 
+@pytest.mark.slow
 def test_data_that_change_during_a_run_do_not_widen_the_periods_budget(folder: Path) -> None:
     report, catalog = checked(folder)
     run_report(report, catalog)
@@ -160,6 +161,7 @@ def test_a_page_does_not_tell_that_records_break_a_rule(folder: Path) -> None:
     assert charges(folder) == 0
 
 
+@pytest.mark.slow
 def test_the_definition_in_the_manifest_is_the_one_that_ran(folder: Path) -> None:
     place = folder / "visits.toml"
     run = run_report(*checked(folder), progress=changing(lambda: place.write_text("title = 'Other'"), before=1))
@@ -167,6 +169,7 @@ def test_the_definition_in_the_manifest_is_the_one_that_ran(folder: Path) -> Non
     assert run_report(*checked(folder), progress=changing(place.unlink, before=1)).definition == DEFINITION
 
 
+@pytest.mark.slow
 def test_an_entry_that_was_renamed_after_a_kill_has_a_manifest_that_agrees(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +185,7 @@ def test_an_entry_that_was_renamed_after_a_kill_has_a_manifest_that_agrees(
     assert manifest_problems(folder, run) == []
 
 
+@pytest.mark.slow
 def test_another_versions_answer_for_an_earlier_period_does_not_stop_a_report(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +197,7 @@ def test_another_versions_answer_for_an_earlier_period_does_not_stop_a_report(
     assert [outcome.earlier for outcome in run.outcomes] == [(), ()]
 
 
+@pytest.mark.slow
 def test_a_line_joins_answers_to_the_same_question_alone(folder: Path) -> None:
     run_report(*checked(folder, period="one"))
     other = DEFINITION.replace("AS m FROM visits", "AS m FROM visits WHERE cat = 'a'", 1).replace("= 1)", "= 0.5)")

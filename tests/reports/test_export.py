@@ -64,6 +64,7 @@ def test_a_title_leads_nowhere_else(tmp_path: Path, title: str, stem: str) -> No
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.slow
 def test_many_entries_are_numbered_so_that_names_sort(tmp_path: Path) -> None:
     run = run_of([outcome("x", single(), picture="none") for _ in range(101)], budgets=())
     names = [path.name for path in write_report(run, tmp_path) if path.suffix == ".csv"]

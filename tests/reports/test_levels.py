@@ -74,6 +74,7 @@ def test_the_limit_is_included(limit, level):
     assert smallest_level(lambda own: 2 / own, 0.3, limit) == level
 
 
+@pytest.mark.slow
 def test_parts_never_add_up_to_more_than_the_rest_and_miss_it_by_nothing_that_counts():
     """3,000 budgets of up to 30 entries: sums of decimals, not of floats."""
     rng = random.Random(5)

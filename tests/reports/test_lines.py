@@ -126,6 +126,7 @@ def test_the_lines_of_a_strings_lines(written, lines):
     assert places["after",].line == text.count("\n", 0, text.index("\nafter")) + 2
 
 
+@pytest.mark.slow
 def test_random_texts_have_every_key_where_it_was_written():
     """2,000 texts of about 20 keys: each is written by a program that notes the line of every key."""
     rng = random.Random(7)

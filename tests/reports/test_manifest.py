@@ -362,6 +362,7 @@ def test_verify_lists_every_mismatch_and_exits_with_2(made, capsys):
     assert {line.strip().partition(":")[0] for line in lines[1:]} == {"users", "entries[0].query", "files"}
 
 
+@pytest.mark.slow
 def test_verify_of_what_is_no_manifest(made, tmp_path, capsys):
     broken = tmp_path / "broken.json"
     for content in (b"{", b"\xff\xfe", b"[" * 100_000):

@@ -232,6 +232,7 @@ def test_many_numbers_have_no_lines_over_periods(monkeypatch: pytest.MonkeyPatch
     assert len(_page(run).all("svg")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_a_report_of_thirty_maps_stays_below_its_limit() -> None:
     run = run_of([outcome(f"Map {place}", cells(50)) for place in range(30)])
@@ -242,6 +243,7 @@ def test_a_report_of_thirty_maps_stays_below_its_limit() -> None:
     assert len(found.all("svg")) >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_rows_go_before_pictures_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of([outcome(f"Map {place}", cells(50)) for place in range(3)])

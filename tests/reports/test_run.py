@@ -102,6 +102,7 @@ def test_the_same_report_again_costs_nothing_and_says_the_same(folder: Path, run
     assert second.outcomes[0].answer.time == entries(folder, "answer")[0].time
 
 
+@pytest.mark.slow
 def test_fresh_answers_are_paid_until_the_periods_budget_is_spent(folder: Path, run: Any) -> None:
     first, second = run(), run(fresh=True)
     # New noise; a frame of few possible rows, such as quantiles on a grid, may come out the same by chance.
@@ -225,6 +226,7 @@ def test_a_second_run_waits_its_time_and_charges_nothing(folder: Path, run: Any)
     run(wait=0.0)
 
 
+@pytest.mark.slow
 def test_what_is_older_than_its_retention_is_forgotten_and_paid_anew(folder: Path, run: Any) -> None:
     run()
     report, _ = checked(folder)
@@ -298,6 +300,7 @@ def test_what_is_left_in_a_budget_of_another_kind(
     assert tuple(state.remaining.level for state in run().budgets) == left
 
 
+@pytest.mark.slow
 def test_a_report_on_a_table_that_shares_a_budget(folder: Path, run: Any) -> None:
     named = CATALOG.partition("budget")[0].partition("[tables.visits]")[2]
     (folder / "emdp.toml").write_text(f'{CATALOG}[tables.places]{named}shares = "visits"')
@@ -348,6 +351,7 @@ def test_a_report_by_removal_on_a_table_without_users(folder: Path, run: Any) ->
         run()
 
 
+@pytest.mark.slow
 def test_a_report_draws_the_fit_of_a_measure(folder: Path) -> None:
     rows = {"user": [n % 60 for n in range(600)], "lat": [n % 10 / 10 for n in range(600)], "lon": [0.5] * 600}
     pl.DataFrame(rows).write_parquet(folder / "one.parquet")
@@ -440,6 +444,7 @@ def test_an_entry_reads_a_measure_that_one_before_it_released_for_nothing(folder
     assert unknown.status == 2
 
 
+@pytest.mark.slow
 def test_an_entry_reads_a_measure_of_a_structure_by_its_columns(folder: Path) -> None:
     rows = {"user": [n % 60 for n in range(600)], "x": [n % 10 / 10 for n in range(600)], "y": [0.5] * 600}
     pl.DataFrame({**rows, "hour": [2.4 * (n % 10) for n in range(600)]}).write_parquet(folder / "one.parquet")

@@ -60,6 +60,7 @@ def test_a_report_reads_the_rows_once_for_all_that_one_scan_computes(
     assert len(made[0][1]) == len(made[0][2]) == len(ENTRIES)
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_not_computed_again_for_others(ran: list[str], tmp_path: Path) -> None:
     run_report(*report(tmp_path))
     ran.clear()

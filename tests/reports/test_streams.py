@@ -122,6 +122,7 @@ def test_a_stream_that_fails_fails_alone(folder: Path) -> None:
     assert "Failed:" in page(found, [["share.csv"]])
 
 
+@pytest.mark.slow
 def test_the_command_says_what_streams_cost_and_fails_with_them(
     folder: Path, capsys: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -191,6 +192,7 @@ def test_problems_are_said_by_line(folder: Path, old: str, new: str, line: int, 
     assert found[0].line == line
 
 
+@pytest.mark.slow
 def test_a_cap_on_active_periods(folder: Path) -> None:
     """Everybody is there every week: two weeks count of each, and in the third nobody does."""
     catalog = CATALOG.replace('elsewhere = "neutral"', "elsewhere = 1")
@@ -234,6 +236,7 @@ def test_a_report_may_be_of_streams_alone(folder: Path) -> None:
         assert "for all that is ever answered of one period, alpha 20" in shown
 
 
+@pytest.mark.slow
 def test_a_report_of_streams_alone_finds_their_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = CATALOG[CATALOG.index("[tables") :].replace("visits", "others")
     (folder / "emdp.toml").write_text(CATALOG + other)

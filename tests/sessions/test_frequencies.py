@@ -312,6 +312,7 @@ def test_the_top_of_an_answer(tmp_path: Path) -> None:
         opened(tmp_path, emdp.Interval("x", 0, 10), "alpha").mean(emdp.col("x"), alpha=1.0).top(1)
 
 
+@pytest.mark.slow
 def test_the_statement_on_the_top_fails_rarely_enough(tmp_path: Path) -> None:
     # 300 releases at failure 0.2: at most 0.2 plus four standard errors fail, and it is not vacuous.
     space = SPACES["categories"]

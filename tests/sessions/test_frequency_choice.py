@@ -79,6 +79,7 @@ def test_a_column_that_is_the_whole_space_has_every_method(tmp_path: Path) -> No
         session.sql(EMD.format(", model = 'local'") + "plan, FREQUENCY(kind) FROM t GROUP BY plan")
 
 
+@pytest.mark.slow
 def test_rows_are_ordered_and_cut_after_the_release(tmp_path: Path) -> None:
     session = opened(tmp_path)
     answer = session.sql(
@@ -132,6 +133,7 @@ def test_cells_of_a_continuum_say_why_they_are_smoothed(tmp_path: Path) -> None:
 # ------------------------------------------------ item-wise release among the methods
 
 
+@pytest.mark.slow
 def test_item_wise_release_is_weighed_where_its_promise_is_payable(tmp_path: Path) -> None:
     query = emdp.frequencies(alpha=2.0, delta=1e-7, model="local")
     shown = {}
@@ -204,6 +206,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_choice_with_item_wise_release_is_near_the_best_in_some_settings() -> None:
     assert sum(is_good(number, draws=4) for number in (0, 1)) == 2
 

@@ -75,6 +75,7 @@ def test_models_differ_in_their_promise(tmp_path: Path, model: str) -> None:
             answer.plot()
 
 
+@pytest.mark.slow
 def test_a_class_is_made_as_strong_as_the_price_allows(tmp_path: Path) -> None:
     session = opened(tmp_path, equal_rows(), KINDS)
     preview = session.preview(emdp.itemwise(KRR, alpha=2.0, delta=1e-9))
@@ -178,6 +179,7 @@ def test_other_outputs_than_items(tmp_path: Path) -> None:
     assert estimate == pytest.approx([0.6, 0.4, 0.0], abs=0.2)
 
 
+@pytest.mark.slow
 def test_clusters_and_products(tmp_path: Path) -> None:
     clusters = emdp.Clusters("kind", {"bar": "drink", "cafe": "drink", "park": "air", "zoo": "air"}, 0.3)
     session = opened(tmp_path, equal_rows(), clusters)

@@ -42,6 +42,7 @@ def opened(tmp_path: Path) -> Iterator[Any]:
         one.close()
 
 
+@pytest.mark.slow
 def test_the_same_measure_is_bought_once(opened: Any) -> None:
     session = opened()
     first = session.measure(alpha=20.0, pitch=2.0, name="nyc")
@@ -64,6 +65,7 @@ def test_the_same_measure_is_bought_once(opened: Any) -> None:
     assert other.measured != first.measured
 
 
+@pytest.mark.slow
 def test_sql_reads_a_measure_as_a_public_table(opened: Any) -> None:
     session = opened()
     measure = session.measure(alpha=20.0, pitch=2.0, name="nyc")

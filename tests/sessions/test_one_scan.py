@@ -51,6 +51,7 @@ def charges(folder: Path) -> int:
         return len(ledger.entries(kind="charge"))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_first_answer_reads_new_data_once_and_is_that_of_two_scans(
     name: str, ran: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ def opened(folder: Path, ledger: str = "t.ledger", **more: Any) -> emdp.Session:
     return emdp.Session(table(**more), budget=emdp.EmdDP(100.0), ledger=folder / ledger)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("cap", [None, 2], ids=["mean", "total"])
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("name", ["clamped", "elsewhere", "listed"])

@@ -77,6 +77,7 @@ def test_the_preview_tells_what_is_compared_and_spends_nothing(tmp_path: Path) -
     assert direct.frame["expected_error"][0] > 1.0
 
 
+@pytest.mark.slow
 def test_ways_are_compared_by_the_same_error_and_told_apart(tmp_path: Path) -> None:
     session = opened(tmp_path)
     query = emdp.user_mean("hour", epsilon=2.0, model="local", spread=1.0, records=40)

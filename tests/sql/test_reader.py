@@ -205,6 +205,7 @@ def outcome(text: str) -> SqlError | tuple[Statement, ...]:
         return error
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=500)
 @given(st.lists(st.sampled_from(PIECES), max_size=25), st.sampled_from(["", " "]))
 @example(["'"], "")
@@ -221,6 +222,7 @@ def test_any_text_is_read_or_refused(pieces: list[str], between: str) -> None:
         assert all(statement.text == text[statement.start : statement.end] for statement in found)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(st.text(max_size=40))
 def test_any_characters_are_read_or_refused(text: str) -> None:

@@ -237,6 +237,7 @@ def test_a_refusal_in_a_later_statement_underlines_that_one(names: Names) -> Non
     assert str(error).endswith("line 4 | price > 3\n       | ^^^^^^^^^")
 
 
+@pytest.mark.slow
 def test_every_accepted_statement_names_what_it_computes(spaces: dict[str, Names]) -> None:
     for path in sorted((HERE / "accepted").glob("*.sql")):
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -273,6 +274,7 @@ def check_outcome(text: str, names: Names) -> None:
         assert error.remedy
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     pieces=st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=14), header=st.sampled_from([EMD, USER, CAPPED])
@@ -282,6 +284,7 @@ def test_any_text_is_translated_or_refused(pieces: list[str], header: str, names
     check_outcome(text, names)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_changed_statement_of_the_corpus_is_translated_or_refused(

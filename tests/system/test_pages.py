@@ -41,6 +41,7 @@ def test_the_page_is_in_order_at_both_widths_in_light_and_dark(folder: Path, tmp
         assert own["ground"] == ("rgb(18, 18, 18)" if "dark" in name else "rgb(255, 255, 255)")
 
 
+@pytest.mark.slow
 def test_a_page_of_a_failure_and_of_a_test_run_is_in_order(tmp_path: Path) -> None:
     long = "a reason with_a_very_long_word_" + "x" * 200
     outcomes = [outcome("Distance", single(None)), outcome("Failed", None, error=long)]
@@ -118,6 +119,7 @@ def test_links_lead_to_the_files_beside_the_page(folder: Path) -> None:
             assert (pl.read_csv if path.suffix == ".csv" else pl.read_parquet)(path).height > 0
 
 
+@pytest.mark.slow
 def test_the_page_prints(folder: Path, tmp_path: Path) -> None:
     printed = print_page(folder / "index.html", tmp_path)
     assert printed.startswith(b"%PDF")
@@ -125,6 +127,7 @@ def test_the_page_prints(folder: Path, tmp_path: Path) -> None:
     assert 4 <= len(pages) <= 30
 
 
+@pytest.mark.slow
 def test_the_page_itself_opens_from_a_file_with_its_rule_against_scripts(folder: Path, tmp_path: Path) -> None:
     shown = browse(tmp_path, "--dump-dom", (folder / "index.html").as_uri())
     assert "</html>" in shown

@@ -491,6 +491,7 @@ def test_mutated_files(tmp_path: Path) -> None:
     check_mutants(900, tmp_path)
 
 
+@pytest.mark.slow
 def test_raw_text(tmp_path: Path) -> None:
     check_raw(200, tmp_path)
 

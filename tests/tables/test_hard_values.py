@@ -111,6 +111,7 @@ def _corrupt_page(folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("write", [_mixed_width, _mixed_text, _late_bytes, _failing_view, _corrupt_page])
 @pytest.mark.parametrize("rule", ["neutral", "clamp"])
 def test_whatever_validate_accepts_can_be_computed(write: object, rule: str, tmp_path: Path) -> None:

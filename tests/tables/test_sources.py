@@ -25,6 +25,7 @@ def value(source: object) -> float:
     return float(mean_of_user_means(table, [emdp.col("x")]).open()[0])
 
 
+@pytest.mark.slow
 def test_every_kind_of_source_gives_the_same(tmp_path: Path) -> None:
     FRAME.write_parquet(tmp_path / "one.parquet")
     FRAME.write_csv(tmp_path / "one.csv")

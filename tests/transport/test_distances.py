@@ -123,6 +123,7 @@ def test_each_route_agrees_with_the_full_problem(kind: str, weights: str, seed: 
     assert points == value
 
 
+@pytest.mark.slow
 @given(kinds, weightings, seeds)
 @settings(deadline=None, max_examples=150)
 def test_axioms_of_a_metric_and_normalisation(kind: str, weights: str, seed: int) -> None:
@@ -142,6 +143,7 @@ def test_axioms_of_a_metric_and_normalisation(kind: str, weights: str, seed: int
         assert d_em(same, Q, space) == pytest.approx(pq, abs=2e-9)
 
 
+@pytest.mark.slow
 @given(kinds, weightings, seeds)
 @settings(deadline=None, max_examples=150)
 def test_a_plan_has_the_marginals_and_the_cost(kind: str, weights: str, seed: int) -> None:
@@ -162,6 +164,7 @@ def test_a_plan_has_the_marginals_and_the_cost(kind: str, weights: str, seed: in
     assert mass @ distance == pytest.approx(d_em(P, Q, space), abs=2e-9)
 
 
+@pytest.mark.slow
 @given(kinds, weightings, seeds)
 @settings(deadline=None, max_examples=150)
 def test_bounds_hold(kind: str, weights: str, seed: int) -> None:

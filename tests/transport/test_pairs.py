@@ -171,6 +171,7 @@ def processes_only(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return asked
 
 
+@pytest.mark.slow
 def test_processes_return_the_same_numbers(processes_only: list[Any]) -> None:
     bags = city_bags(10)
     pairs = [(i, j) for i in bags for j in bags]
@@ -182,6 +183,7 @@ def test_processes_return_the_same_numbers(processes_only: list[Any]) -> None:
     assert sum(map(len, processes_only)) == 100
 
 
+@pytest.mark.slow
 def test_a_space_that_no_process_can_import_is_served_by_threads(
     processes_only: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +202,7 @@ def test_a_space_that_no_process_can_import_is_served_by_threads(
     assert processes_only == []
 
 
+@pytest.mark.slow
 def test_an_error_in_a_process_is_raised_here(processes_only: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     bags = city_bags(4)
     pairs = [(i, j) for i in bags for j in bags]
@@ -211,6 +214,7 @@ def test_an_error_in_a_process_is_raised_here(processes_only: list[Any], monkeyp
     assert processes_only
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_early_is_noticed(processes_only: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(self: WorkerProcesses, index: Any) -> Any:
         for process in self._started:

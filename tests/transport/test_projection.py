@@ -69,6 +69,7 @@ def test_error_at_most_doubles_and_distributions_stay(name: str, seed: int) -> N
     assert project_d_em(truth, space, items).values == pytest.approx(truth, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=150)
 def test_lines_with_ties_and_any_order(size: int, seed: int) -> None:
@@ -158,6 +159,7 @@ def test_which_projection_is_better_depends_on_the_truth() -> None:
     assert flat_simplex < 0.5 * flat_ours
 
 
+@pytest.mark.slow
 def test_large_inputs_are_quick() -> None:
     rng = np.random.default_rng(6)
     values = rng.normal(size=90_000) / 300

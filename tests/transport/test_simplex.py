@@ -26,6 +26,7 @@ def by_bisection(values: np.ndarray, total: float) -> np.ndarray:
     return np.maximum(values - high, 0)
 
 
+@pytest.mark.slow
 @given(vectors, totals)
 @settings(deadline=None, max_examples=200)
 def test_it_agrees_with_bisection(values: list[float], total: float) -> None:

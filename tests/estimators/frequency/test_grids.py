@@ -44,6 +44,7 @@ def weights_of(cells: Cells, space: Space, items: np.ndarray) -> np.ndarray:
     return cell_values(Aggregation((Constant(1.0),), cells.axes), space, items)
 
 
+@pytest.mark.quarter
 @spaces
 @given(places=st.lists(st.floats(0, 1), min_size=2, max_size=12))
 @settings(deadline=None, max_examples=25)

@@ -262,6 +262,7 @@ def test_absent_users_have_the_neutral_item() -> None:
         assert np.allclose(found[0], [0.0, 0.0, 1.0, 0.0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_messages_are_drawn_in_blocks_as_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # The law does not depend on the blocks: means of 225 releases agree, at 5 standard errors, with the truth.
     bags = random_bags(np.random.default_rng(5), 60, 4)

@@ -93,6 +93,7 @@ def test_zones_tell_what_independence_loses(tmp_path: Path) -> None:
             call()
 
 
+@pytest.mark.slow
 @emdp.testing.seeded(2)
 def test_who_is_elsewhere_keeps_the_share_and_the_rest_is_joined(tmp_path: Path) -> None:
     frame = records().with_columns(x=pl.when(pl.col("user") % 4 == 0).then(None).otherwise("x"))
@@ -120,6 +121,7 @@ def test_who_is_elsewhere_keeps_the_share_and_the_rest_is_joined(tmp_path: Path)
     assert early == pytest.approx(exact, abs=0.05)
 
 
+@pytest.mark.slow
 @emdp.testing.seeded(2)
 def test_where_everybody_is_elsewhere_nothing_is_joined(tmp_path: Path) -> None:
     frame = pl.DataFrame({"user": [1, 2], "x": [99.0, 99.0], "y": [1.0, 1.0], "hour": [1.0, 2.0]})

@@ -88,6 +88,7 @@ def test_elsewhere_is_one_more_node() -> None:
         assert mechanism.dimension == ZONES + 1
 
 
+@pytest.mark.slow
 def test_a_measure_is_as_near_as_expected_and_nearer_than_today(tmp_path: Path) -> None:
     with emdp.testing.seeded(8):
         session, truth = session_of(tmp_path)
@@ -118,6 +119,7 @@ def off(frame: pl.DataFrame, column: str, truth: np.ndarray) -> float:
     return float(ot.emd2(shares / shares.sum(), truth / truth.sum(), APART))
 
 
+@pytest.mark.slow
 def test_by_sql_and_with_people_elsewhere(tmp_path: Path) -> None:
     with emdp.testing.seeded(9):
         session, truth = session_of(tmp_path, elsewhere=0.5)

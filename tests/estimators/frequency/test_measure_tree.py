@@ -78,6 +78,7 @@ def test_the_longer_axis_has_a_power_of_four(space: Space) -> None:
         assert 60 <= max(axis.size for axis in grid.cells.axes) <= 64
 
 
+@pytest.mark.slow
 def test_it_is_bought_once_and_read_by_sql(tmp_path: Path) -> None:
     asked = emdp.measure(epsilon=9.0, noise="tree", pitch=0.8, name="town")
     text = measure_statement(asked, "t")
@@ -103,6 +104,7 @@ def test_it_is_bought_once_and_read_by_sql(tmp_path: Path) -> None:
                 session.sql(f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0, noise = 'tree') {other} AS a FROM t")
 
 
+@pytest.mark.slow
 def test_a_measure_that_an_earlier_version_stored_is_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

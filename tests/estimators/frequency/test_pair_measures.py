@@ -128,6 +128,7 @@ def test_the_engine_computes_the_products_of_means(name: str, users: Any) -> Non
     assert np.abs(computed - alone).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_an_answer_says_how_far_apart_a_persons_places_are(tmp_path: Path) -> None:
     rows = records(600, 10)
     table = emdp.read(rows, user="user", space=PLANE, users=600, name="visits")

@@ -145,6 +145,7 @@ def test_the_block_bound_helps_on_large_grids() -> None:
     assert grid < 0.4 * noise_radius(one, LEVEL, "d_em", Geometry.discrete(64 * 64))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("method", ["hadamard", "krr", "rappor", "unary", "subset", "projective", "response"])
 def test_releases_of_messages_are_covered(method: str) -> None:
     # 120 releases at 90 %: inequalities that hold for any data, so none may fall below; none is eight times too wide.

@@ -141,6 +141,7 @@ def test_exact_composition_of_power_curves(
     assert tight * delta <= worst <= delta
 
 
+@pytest.mark.slow
 def test_part_two_of_the_reduction_on_binomial_samples() -> None:
     """``E (1 - exp(-alpha (D - q)))_+`` for items that differ by 1 with chance r, the largest law of ``s D``."""
     closest = 0.0

@@ -110,6 +110,7 @@ def session_of(folder: Path, users: int = 3000) -> emdp.Session:
     return emdp.Session(table, budget=emdp.UserDP(1e3, 0.1), ledger=folder / "one.ledger")
 
 
+@pytest.mark.slow
 def test_answers_of_a_session_in_python_and_sql(tmp_path: Path) -> None:
     with emdp.testing.seeded(9):
         session = session_of(tmp_path)

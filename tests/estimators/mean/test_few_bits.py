@@ -130,6 +130,7 @@ def test_errors_are_those_predicted_and_intervals_hold(planes: int, blocks: int)
         assert law.variance * size == pytest.approx(same.squared_error(), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [{"model": "local"}, MIXED])
 def test_a_session_answers_in_few_bits(model: dict[str, Any], tmp_path: Any) -> None:
     users, space = 3000, Product(Interval("x", 0, 1), Interval("y", 0, 1))

@@ -88,6 +88,7 @@ def separate_errors(query: Select, space: Space, plan: Plan) -> Iterator[tuple[f
             yield unit * sum(weight / scale for weight, _, scale in terms), separate
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(statements())
 def test_one_draw_is_never_worse_than_separate_draws(case: tuple[Select, Space]) -> None:
@@ -103,6 +104,7 @@ def test_one_draw_is_never_worse_than_separate_draws(case: tuple[Select, Space])
 BOTH_ENDS = (Item("part", "y", col("y")), Item("part", "rest", 2 - col("y")))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(statements(), st.sampled_from([1e-3, 7.0, 1e4]))
 @example((Select(BOTH_ENDS, ALPHA, (BY_KIND,)), Product(*PLANE.parts, Categories("kind", KINDS))), 7.0)

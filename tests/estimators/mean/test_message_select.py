@@ -58,6 +58,7 @@ def test_intervals_of_items_cover(model: str, tmp_path: Path) -> None:
     assert answer.guarantee.model == model
 
 
+@pytest.mark.slow
 def test_python_and_sql_ask_the_same(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"alpha": 4.0, "delta": 1e-6, "model": "shuffle", "messages": 2}
     with emdp.testing.seeded(3):

@@ -165,6 +165,7 @@ def session(place: Path, **others: Any) -> emdp.Session:
     return emdp.Session(table, budget=emdp.UserDP(1e4, 0.1, **others), ledger=place / "l")
 
 
+@pytest.mark.slow
 def test_answers_of_statements_by_the_word(tmp_path: Path) -> None:
     head = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 90, delta = 1e-6, max_groups_per_user = 'auto'{}) "
     with emdp.testing.seeded(3), session(tmp_path) as asked:

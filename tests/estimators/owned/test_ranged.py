@@ -41,6 +41,7 @@ def ranged(
     return plan
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize(
     ("kinds", "others"),

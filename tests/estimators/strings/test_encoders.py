@@ -53,6 +53,7 @@ def shares() -> dict[str | None, float]:
     return dict(zip(found[TEXT].to_list(), found["records"].to_list(), strict=True))
 
 
+@pytest.mark.slow
 def test_slots_are_counted_on_workers_and_only_frequent_strings_are_sent(on_workers: Any) -> None:
     plan = central()
     assert isinstance(plan.releaser, StringCounts)
@@ -108,6 +109,7 @@ def test_slots_of_workers_follow_the_exact_law(on_workers: Any) -> None:
         assert bool(stats.binomtest(counts["a"], 20_000, chance).pvalue > SURE) is is_right, chance
 
 
+@pytest.mark.slow
 def test_prefixes_are_asked_for_on_workers(on_workers: Any) -> None:
     plan = planned()
     assert isinstance(plan.releaser, PrefixRelease)

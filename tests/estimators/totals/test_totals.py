@@ -200,6 +200,7 @@ class TestOneDraw:
         alone = plan_totals(statement(SUM), space=space, users=1000)
         assert mean.mechanisms[0].scale / mean.scales[1] == pytest.approx(alone.mechanisms[0].scale, rel=1e-12)
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=60)
     @given(data=st.data())
     def test_never_worse_than_separate_draws(self, data: st.DataObject) -> None:

@@ -101,6 +101,7 @@ def balanced(count: int) -> Expression:
     return col("x") + 1.0 if count == 1 else balanced(count // 2) * balanced(count - count // 2)
 
 
+@pytest.mark.slow
 def test_a_wide_product_keeps_its_block() -> None:
     space = Product(Interval("x", 0, 0.001), Categories("c", ["a", "b", "c"]))
     entries = [category_is(label) * balanced(250) for label in "abc"]

@@ -306,6 +306,7 @@ def cases(draw: st.DrawFn) -> tuple[Space, Expression, int]:
     return space, draw(expressions(space)), draw(st.integers(0, 2**32))
 
 
+@pytest.mark.slow
 @QUICK
 @given(cases())
 def test_a_change_of_the_mean_is_at_most_lipschitz_times_d_em(case: tuple[Space, Expression, int]) -> None:
@@ -335,6 +336,7 @@ def vector_cases(draw: st.DrawFn) -> tuple[Space, list[Expression], int]:
     return space, entries, draw(st.integers(0, 2**32))
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=50)
 @given(vector_cases())
 def test_a_change_of_a_vector_is_at_most_its_constant_in_either_norm(

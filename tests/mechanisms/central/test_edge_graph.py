@@ -91,6 +91,7 @@ def test_divergence_and_rounding_are_the_graph_s(name: str, away: float) -> None
         assert mechanism.linear_deviation(single) == pytest.approx(math.sqrt(variances[node]))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", SPACES)
 def test_no_two_bags_need_more_flow_than_their_distance(name: str) -> None:
     """All pairs of bags of up to three records, by linear programs: of the flow, and POT of the distance."""

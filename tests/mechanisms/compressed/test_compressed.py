@@ -60,6 +60,7 @@ def test_errors_are_exactly_those_said_and_noise_has_power() -> None:
     assert one <= law.squared_error()
 
 
+@pytest.mark.slow
 def test_kept_coordinates_and_rotations_are_unbiased_with_the_errors_said() -> None:
     vectors = np.zeros((60, 6))
     vectors[:, 0], vectors[:, 3] = 0.8, -0.6

@@ -228,6 +228,7 @@ def alike(users: int, records: int, seed: int = 0) -> UserRecords:
     return UserRecords(numbers, targets, np.arange(0, count + 1, records))
 
 
+@pytest.mark.slow
 def test_range_then_mean_rounds_are_made_for_the_users_of_a_round() -> None:
     setting = DescentSetting(4000, 3, "squared", 2.5, 1.0, 4.0, model="local", records=4000, between=0.0)
     descent = best_descent(setting, rounds=4)

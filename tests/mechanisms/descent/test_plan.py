@@ -50,6 +50,7 @@ def test_every_candidate_keeps_to_the_budget() -> None:
         assert one.epsilon > 0.9
 
 
+@pytest.mark.slow
 def test_messages_too_strong_for_the_accountant_are_made_weaker(monkeypatch: pytest.MonkeyPatch) -> None:
     # A search that returned 0.5 % too much, as its numerics allow.
     plain = descent_plan._shuffled_strength
@@ -58,6 +59,7 @@ def test_messages_too_strong_for_the_accountant_are_made_weaker(monkeypatch: pyt
         assert 0.95 < found.epsilon <= 1.0
 
 
+@pytest.mark.slow
 def test_ranges_pay_only_where_users_have_many_records() -> None:
     few = DescentSetting(20_000, 3, "squared", 3.5, 1.0, 4.0, model="local", records=20, between=0.0)
     many = replace(few, records=20_000)

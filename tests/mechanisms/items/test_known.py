@@ -132,6 +132,7 @@ class TestExponential:
         with pytest.raises(UsageError, match="tuned"):
             Exponential(square(2), 1.0, tuned=1)  # type: ignore[arg-type]
 
+    @pytest.mark.slow
     def test_a_thousand_cells_on_a_map_of_words(self) -> None:
         generator = np.random.default_rng(0)
         table = {"word": [f"w{n}" for n in range(1000)], "vector": generator.normal(size=(1000, 5)).tolist()}

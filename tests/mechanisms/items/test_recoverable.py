@@ -206,6 +206,7 @@ def test_no_worse_than_the_others_by_much() -> None:
         assert risks[0] < 1.3 * min(risks[1:])
 
 
+@pytest.mark.slow
 def test_the_experiment_draws_what_theory_says() -> None:
     found = run_experiment("recoverability", runs=30, seed=1)
     errors: list[Row] = [row for row in found.rows if row.measure == "n times the squared l2 error"]

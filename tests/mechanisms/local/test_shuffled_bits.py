@@ -79,6 +79,7 @@ def test_more_messages_round_less_and_auto_stops_in_time() -> None:
     assert planned(mean(col("x"), alpha=8.0, delta=1e-6, model="shuffle"))[1].messages > 4
 
 
+@pytest.mark.slow
 def test_the_preview_compares_all_three_models_at_one_price() -> None:
     plan, bits = planned(mean(col("x"), alpha=1.0, delta=1e-6, model="shuffle"))
     errors = {line.method: line.expected_error or 0.0 for line in plan.comparison}
@@ -140,6 +141,7 @@ def test_noise_and_constants_and_long_vectors_are_refused() -> None:
         planned(vector_mean([col("x") + number for number in range(257)], **asked))
 
 
+@pytest.mark.slow
 def test_a_single_user_and_extreme_prices_are_planned() -> None:
     for users, alpha in ((1, 1.0), (2, 1e-3), (10**6, 50.0), (3, 1e5)):
         plan, bits = planned(mean(col("x"), alpha=alpha, delta=1e-9, model="shuffle", messages=1), users=users)

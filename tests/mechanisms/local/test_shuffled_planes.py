@@ -124,6 +124,7 @@ def test_unasked_the_fewest_bits_are_sent_that_err_least() -> None:
     assert [made(USERS, epsilon=1.0, messages=count).messages for count in (1, 4, 5)] == [1, 4, 5]
 
 
+@pytest.mark.slow
 def test_vectors_of_a_session_are_estimated(tmp_path: Any) -> None:
     users, space = 3000, Product(Interval("x", 0, 1), Interval("y", 0, 1))
     frame = {"user": [str(user) for user in range(users)], "x": [0.3] * users, "y": [0.9] * users}

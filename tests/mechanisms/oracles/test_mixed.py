@@ -95,6 +95,7 @@ def test_strengths_are_checked_and_close(method: str, items: int, users: int) ->
     assert metric.oracle.requested >= least.oracle.requested * (1 - 2e-3)
 
 
+@pytest.mark.slow
 def test_two_items_and_an_unknown_kind() -> None:
     two = mix(KRROracle, 2, 1000, 0.3, 1e-6)
     assert two.theorem == BINARY

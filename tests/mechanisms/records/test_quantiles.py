@@ -221,6 +221,7 @@ def test_the_law_is_that_of_the_rate_with_power() -> None:
     assert p_value(1.3) < 1e-6
 
 
+@pytest.mark.slow
 def test_rank_errors_at_size() -> None:
     cells = np.arange(2**16)
     weights = np.rint(5.7e6 * np.diff(scipy.stats.norm.cdf(np.append(cells, 2**16), 32_000, 4_000))).astype(np.int64)

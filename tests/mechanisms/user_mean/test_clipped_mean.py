@@ -76,6 +76,7 @@ class TestClippedMean:
         assert p_value(4.0 * 0.7) < 1e-9
         assert p_value(4.0 * 1.3) < 1e-9
 
+    @pytest.mark.slow
     def test_half_width(self) -> None:
         for exponent in (0, 2, 40):
             mean = ClippedMean(0.0, 8.0, 10, 1.0)

@@ -67,6 +67,7 @@ class TestPromise:
 
 
 class TestCandidates:
+    @pytest.mark.slow
     def test_all_keep_the_promise(self) -> None:
         setting = wide(4000, 0.5)
         ways = shuffle_candidates(setting)
@@ -84,6 +85,7 @@ class TestCandidates:
         assert min(way.expected_error for way in ways) < 0.1 * one
         assert all(way.missed_range <= setting.failure for way in ways)
 
+    @pytest.mark.slow
     def test_without_bins_there_is_one_round(self) -> None:
         ways = shuffle_candidates(UserMeanSetting(3000, 0.0, 1.0, 1.0, 1e-6, "shuffle"))
         assert [type(way.inner) for way in ways] == [OneRound, OneRound]

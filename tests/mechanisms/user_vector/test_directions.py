@@ -94,6 +94,7 @@ def test_in_a_box_coordinates_err_less_than_directions() -> None:
     assert sides > 1.45 * coordinates
 
 
+@pytest.mark.slow
 def test_a_session_answers_by_them(tmp_path: Any) -> None:
     users, space = 4000, Product(Interval("x", -1, 1), Interval("y", -1, 1))
     frame = {"user": [str(user) for user in range(users)], "x": [0.3] * users, "y": [-0.4] * users}

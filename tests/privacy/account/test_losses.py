@@ -142,6 +142,7 @@ def test_more_releases_never_cost_less() -> None:
     assert all(np.diff(levels) > 0)
 
 
+@pytest.mark.slow
 def test_thousands_of_small_releases_are_like_one_gaussian() -> None:
     found = smallest_level(LossPairs(laplace=(0.01,) * 2000), 1e-6)
     assert found == pytest.approx(gaussian_alpha(0.01 * math.sqrt(2000), 1e-6), rel=0.01)

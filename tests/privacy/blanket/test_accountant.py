@@ -255,6 +255,7 @@ def test_a_small_shuffle_of_krr() -> None:
     assert blanket_delta(law, (0, 1), 1.2, 14) == pytest.approx(sum_over_krr(10, 2.0, 14, 1.2, others=False), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_known_answer_of_the_exponential_mechanism() -> None:
     # technical-notes.md 1.5: epsilon .04229 at delta 1e-6 over all pairs, where the clone has .600909.
     screen = Screen(law := exponential(16, 4.0))
@@ -297,6 +298,7 @@ def test_alpha_is_at_most_composition() -> None:
             assert blanket_alpha(law, m, N, 1e-12) <= m * alpha0 * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_alpha_is_finite_and_rises_the_right_way_over_the_whole_range() -> None:
     for alpha0 in (1e-4, 0.5, 12.0):
         law = krr(50, alpha0)

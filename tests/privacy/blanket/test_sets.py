@@ -117,6 +117,7 @@ def test_the_masses_are_those_of_the_sets() -> None:
             assert omega[heavy[x]].sum() == pytest.approx(float(law.share), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_hadamard_without_its_column_of_ones_has_other_masses() -> None:
     """With a quarter each the bound of the variant without column 0 is violated (shuffle-known-randomizers.md 3)."""
     K, epsilon0, n = 4, 4.0, 3

@@ -115,6 +115,7 @@ def test_alpha_and_its_inverse_agree_and_are_bounded_by_a_sign_alone() -> None:
     assert metric_alpha0(1.0, 2, 1e-9) == pytest.approx(1.0, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_more_users_or_delta_allow_more_and_weaker_functions_too() -> None:
     values = [metric_alpha0(0.5, n, 1e-9) for n in (100, 1000, 10**4, 10**6, 10**9)]
     assert values == sorted(values)

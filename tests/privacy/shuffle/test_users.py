@@ -237,6 +237,7 @@ def test_the_inverse_is_safe_and_close(epsilon, n, delta, rounds, options) -> No
     assert found >= epsilon / rounds
 
 
+@pytest.mark.slow
 def test_the_inverse_at_its_ends() -> None:
     assert shuffle_epsilon0(0.3, 1000, 0.0, 3) == 0.1
     assert shuffle_epsilon0(100.0, 1000, 1e-6) == 100.0

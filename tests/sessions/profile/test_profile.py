@@ -86,6 +86,7 @@ def test_a_dirty_table(found: Profile) -> None:
     assert max(map(places, found.explain().splitlines())) <= WIDTH
 
 
+@pytest.mark.slow
 def test_quartiles_days_and_values_of_a_dirty_table(found: Profile) -> None:
     columns = {column.name: column for column in found.columns}
     quartiles = {name: [one.value for _, one in column.quartiles] for name, column in columns.items()}
@@ -129,6 +130,7 @@ def test_a_preview_is_what_is_asked_and_spends_nothing(neighbours: Neighbours, t
         assert asked.history().height == 1
 
 
+@pytest.mark.slow
 def test_one_user_is_hidden(tmp_path: Path) -> None:
     rows = pl.DataFrame({"who": [7], "title": ["secret"], "amount": [123456.0]})
     with session(tmp_path, "remove", rows) as asked:
@@ -232,6 +234,7 @@ def test_a_table_of_users_alone(tmp_path: Path) -> None:
     assert isinstance(found.plan.parts[0][0], Part)
 
 
+@pytest.mark.slow
 def test_what_is_elsewhere_is_told_and_never_shown_as_missing(tmp_path: Path) -> None:
     rows = {
         "who": [n % 50 for n in range(400)],
@@ -280,6 +283,7 @@ def test_people_with_a_value_are_a_lower_bound_in_the_preview_too(tmp_path: Path
     assert "elsewhere" not in shown.explain()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["neutral", "clamp"])
 def test_values_that_are_made_up_are_not_told_as_there(rule: str, tmp_path: Path) -> None:
     """Half of all records have no value; as the neutral item's none would be missing."""

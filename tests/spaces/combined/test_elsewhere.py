@@ -64,6 +64,7 @@ def test_the_lemma_on_300_random_spaces() -> None:
         assert np.array_equal(space.distances(both, both), extended(matrix, rho))
 
 
+@pytest.mark.slow
 @SPACES
 def test_distances_of_bags_are_those_of_a_linear_program_on_300_random_spaces(spaces: int) -> None:
     rng = np.random.default_rng(2)

@@ -56,6 +56,7 @@ def extended(matrix: np.ndarray, rho: float) -> np.ndarray:
 SPACES = pytest.mark.parametrize("spaces", [75, pytest.param(300, marks=pytest.mark.slow)])
 
 
+@pytest.mark.slow
 @SPACES
 def test_distances_of_filled_bags_are_those_of_a_linear_program_on_300_random_spaces(spaces: int) -> None:
     rng = np.random.default_rng(1)
@@ -68,6 +69,7 @@ def test_distances_of_filled_bags_are_those_of_a_linear_program_on_300_random_sp
         assert d_em(frame(left), frame(right), space) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @SPACES
 def test_one_record_is_at_most_its_share_of_the_slots_on_300_random_spaces(spaces: int) -> None:
     rng = np.random.default_rng(2)

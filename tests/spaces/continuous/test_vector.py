@@ -20,6 +20,7 @@ def test_diameters() -> None:
     assert Vector(["x", "y"], radius=2).diameter == pytest.approx(4, rel=1e-14)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(rows=st.lists(st.tuples(*[st.floats(allow_nan=False)] * 3), min_size=1, max_size=5))
 def test_clamped_vectors_lie_in_the_ball(rows: list[tuple[float, ...]]) -> None:

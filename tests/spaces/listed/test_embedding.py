@@ -41,6 +41,7 @@ def test_largest_distance_is_exact_and_outward(seed: int, count: int, dimension:
     assert found <= exact * (1 + 1e-11)
 
 
+@pytest.mark.slow
 def test_largest_distance_in_blocks_and_above_the_limit() -> None:
     rng = np.random.default_rng(1)
     points = rng.normal(size=(3000, 4))

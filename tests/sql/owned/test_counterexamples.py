@@ -152,6 +152,7 @@ def zones() -> pl.DataFrame:
     return pl.DataFrame({"size": [1, 2, 9], "zone": ["in", "in", "out"]})
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("code", "source", "query"), CASES)
 def test_what_is_refused_would_move_another_users_rows(
     session: emdp.Session, code: str, source: str, query: str

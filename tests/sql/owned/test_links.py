@@ -400,6 +400,7 @@ def check_random(names: Names, seeds: range) -> int:
     return answered
 
 
+@pytest.mark.slow
 def test_random_statements_are_answered_as_they_say_or_refused(names: Names) -> None:
     assert check_random(names, range(30)) > 5
 

@@ -88,6 +88,7 @@ def test_values_have_no_place_under_the_metric(session: emdp.Session) -> None:
     assert caught.value.code == "values"
 
 
+@pytest.mark.slow
 def test_levels_of_one_quantile_are_columns_of_one_release(session: emdp.Session) -> None:
     head = HEADER.replace("4e6", "200").replace("1000", "30")
     one = session.sql(head + "QUANTILE(x, 0.25, 0.5, 0.999) AS q FROM t")

@@ -73,6 +73,7 @@ def test_what_expressions_mean(text: str) -> None:
     assert read(str(node)) == node
 
 
+@pytest.mark.slow
 def test_canonical_texts_come_back() -> None:
     for kinds, nodes in cases().items():
         known = {f"c{place}": kind for place, kind in enumerate(kinds)}

@@ -226,6 +226,7 @@ def test_words_are_the_records_of_a_message() -> None:
         assert results(table, on([lift(1)], axis, **mode)) == [pytest.approx(expected, abs=1e-12)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["clamp", "neutral"])
 def test_bad_numbers_follow_their_rule_before_they_are_spread(rule: str) -> None:
     space = emdp.Product(

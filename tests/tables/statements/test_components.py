@@ -380,6 +380,7 @@ TEXTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_texts_of_a_csv_file_are_iso_times_and_offsets_count(tmp_path: Path) -> None:
     keys = list(range(len(TEXTS)))
     pl.DataFrame({"user": keys, "ts": list(TEXTS)}).write_csv(tmp_path / "t.csv", quote_style="always")

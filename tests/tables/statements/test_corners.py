@@ -169,6 +169,7 @@ def test_sums_that_do_not_fit_into_memory_are_spilled(tmp_path: object, monkeypa
     assert aggregate(table, on([lift(1)], *axes))[0].open() == roomy
 
 
+@pytest.mark.slow
 def test_a_statement_is_compiled_once_and_forgotten_with_its_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(rows(seed=1))
     aggregation = on([lift(1)], BY_X)

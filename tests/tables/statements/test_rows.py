@@ -284,6 +284,7 @@ def test_a_list_column_is_refused() -> None:
         read_as(sql.column("c"), "BLOB")
 
 
+@pytest.mark.slow
 def test_an_expression_that_grows_too_large_is_refused() -> None:
     node: Node = Column("t", "y", Kind.DOUBLE)
     for _ in range(5):

@@ -211,6 +211,7 @@ def csv_with(folder: Path, row: bytes) -> Path:
     return folder / "t.csv"
 
 
+@pytest.mark.slow
 def test_a_bad_text_in_a_column_that_nobody_asked_about_changes_nothing(tmp_path: Path) -> None:
     sources = [csv_with(tmp_path, b"1,0.5,hello," + BROKEN), tmp_path / "t.parquet", f"{tmp_path}/t.duckdb::v"]
     bad = pa.array([b"fine", BROKEN], type=pa.binary()).view(pa.string())

@@ -39,6 +39,7 @@ def check_engine(count: int) -> None:
     assert len({token for found in own for token in found}) > 500
 
 
+@pytest.mark.slow
 def test_duckdb_makes_the_tokens_of_python() -> None:
     check_engine(5_000)
 
@@ -58,6 +59,7 @@ def test_every_character_alone_and_between_letters() -> None:
     assert in_duckdb("unicode", given) == [unicode.tokens(text) for text in given]
 
 
+@pytest.mark.slow
 def test_folds_are_those_of_the_standard() -> None:
     """Another way: the whole text at once by unicodedata, where the stated exceptions do not touch it."""
     checked = 0

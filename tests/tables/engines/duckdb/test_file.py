@@ -105,6 +105,7 @@ def value(table: Table) -> float:
     return float(mean_of_user_means(table, [emdp.col("x")]).open()[0])
 
 
+@pytest.mark.slow
 def test_a_file_that_is_being_written_is_waited_for_as_long_as_stated(path: Path, clock: Clock) -> None:
     with Other(path) as other:
         assert other.does("write")
@@ -291,6 +292,7 @@ def test_views_of_the_file_itself(path: Path, name: str) -> None:
     assert {*kept} - {*states} == {*own} - {*states}
 
 
+@pytest.mark.slow
 def test_marks_of_a_view_are_of_all_that_it_reads(path: Path) -> None:
     odd = """'"Table": "visits"'"""
     name = '"a ""b"" : ""Table"": ""visits"""'

@@ -246,6 +246,7 @@ class TestAhead:
         with taken(CLOSED) as connection:
             assert opened == [connection]
 
+    @pytest.mark.slow
     def test_an_answer_reads_a_database_in_the_one_that_was_opened_ahead(
         self, database: Path, tmp_path: Path, opened: list[Any]
     ) -> None:
@@ -320,6 +321,7 @@ class TestKeptOpen:
             assert left.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(0,)]
             assert left.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
 
+    @pytest.mark.slow
     def test_the_rows_of_a_frame_are_not_held(self) -> None:
         source = emdp.tables.source.open_source(pl.DataFrame(FRAME))
         with execution.opened(source, {}, None) as connection:
@@ -372,6 +374,7 @@ class TestKeptOpen:
             assert Path(place).parent == tmp_path
         assert [is_closed(one) for one in opened] == [True, True, False]
 
+    @pytest.mark.slow
     def test_it_ends_with_its_folder_before_a_fork_and_at_the_end(self, tmp_path: Path, monkeypatch: Any) -> None:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         with opened_frame(FRAME):
@@ -388,6 +391,7 @@ class TestKeptOpen:
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True, env=place)
         assert (done.stdout, done.stderr, os.listdir(tmp_path)) == ("[(1,)]\n", "", [])
 
+    @pytest.mark.slow
     def test_threads_have_each_their_own(self) -> None:
         both = threading.Barrier(4, timeout=60)
 

@@ -344,6 +344,7 @@ except emdp.base.errors.UsageError as error:
 """
 
 
+@pytest.mark.slow
 def test_spark_that_cannot_be_started_is_named() -> None:
     pytest.importorskip("pyspark")
     places = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
