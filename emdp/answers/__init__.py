@@ -6,7 +6,7 @@ from emdp.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from emdp.answers.answer import Answer, Receipt
-    from emdp.answers.description import DEFAULT_LEVEL, WITHOUT_RECORDS, Description
+    from emdp.answers.description import DEFAULT_LEVEL, Description
     from emdp.answers.preview import Preview, PreviewedStatement
     from emdp.answers.stream import StreamAnswer, StreamPreview
 else:
@@ -14,7 +14,7 @@ else:
         __name__,
         {
             "emdp.answers.answer": "Answer Receipt",
-            "emdp.answers.description": "DEFAULT_LEVEL WITHOUT_RECORDS Description",
+            "emdp.answers.description": "DEFAULT_LEVEL Description",
             "emdp.answers.preview": "Preview PreviewedStatement",
             "emdp.answers.stream": "StreamAnswer StreamPreview",
         },
@@ -22,7 +22,6 @@ else:
 
 __all__ = [
     "DEFAULT_LEVEL",
-    "WITHOUT_RECORDS",
     "Answer",
     "Description",
     "Preview",

@@ -12,13 +12,10 @@ from emdp.questions.columns import Finisher, PlannedColumn, PlannedStage
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.shape import Shape
 
-__all__ = ["DEFAULT_LEVEL", "WITHOUT_RECORDS", "Description", "on_one_line"]
+__all__ = ["DEFAULT_LEVEL", "Description", "on_one_line"]
 
 DEFAULT_LEVEL = 0.95
 """Coverage of the intervals that stand in ``Answer.frame``."""
-
-WITHOUT_RECORDS = "people without records"
-"""Beginning of the note on those who count with a neutral item: the same in all answers of a table."""
 
 COMPARED = {
     "method": pl.String,
@@ -65,6 +62,8 @@ class Description:
         The methods that were compared before the data was touched, if any were.
     parts : tuple of PlannedStage
         The stages of a statement that has several, each with its share.
+    of_table : tuple of str
+        Those of the notes that are the same in all answers of the table.
     """
 
     query: str
@@ -80,6 +79,7 @@ class Description:
     weighing: str
     compared: tuple[ComparedMethod, ...] = ()
     parts: tuple[PlannedStage, ...] = ()
+    of_table: tuple[str, ...] = ()
 
     @property
     def shape(self) -> Shape:

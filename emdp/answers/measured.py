@@ -154,7 +154,7 @@ class Measured:
             for the smoothed distribution: how far smoothing moves the mean is not in it, up to what the function
             changes over half a pitch along each axis. By default of the fitted measure: ``mean``, and ``towns`` and
             ``scattered``: ``L`` times the distance to the truth that is expected at two public priors, mostly far
-            too large.
+            too large. Where records may be elsewhere both are missing, and ``reason`` says why.
         level : float
             Coverage of the interval in (0, 1).
 

@@ -46,7 +46,7 @@ class StoredAnswer:
         What holds for the release.
     choice : str
         Why this noise, and how the budget is split.
-    notes, assumptions, caveats : tuple of str
+    notes, of_table, assumptions, caveats : tuple of str
         As in :class:`Answer`.
     explanation : str
         The whole derivation as text.
@@ -87,6 +87,7 @@ class StoredAnswer:
     weaker: tuple["StoredAnswer", ...] = ()
     salt: str = ""
     measured: tuple[float, ...] = ()
+    of_table: tuple[str, ...] = ()
     redrawn: Callable[[], pl.DataFrame] | None = None
 
     @classmethod
@@ -106,6 +107,7 @@ class StoredAnswer:
             choice=answer.choice,
             caveats=answer.caveats,
             notes=answer.notes,
+            of_table=answer.of_table,
             assumptions=answer.assumptions,
             explanation=answer.explain(),
             is_private=answer.is_private,
@@ -169,6 +171,7 @@ class StoredAnswer:
             "explanation": self.explanation,
             "is_private": self.is_private,
             **({"measured": self.measured} if self.measured else {}),
+            **({"of_table": self.of_table} if self.of_table else {}),
         }
 
     @classmethod
@@ -219,4 +222,5 @@ class StoredAnswer:
             receipt=receipt,
             time=time,
             measured=tuple(map(float, made.get("measured", ()))),
+            of_table=tuple(made.get("of_table", ())),
         )

@@ -45,6 +45,8 @@ class StreamAnswer:
         False under the test switch.
     notes : tuple of str
         As whom people without records count, and values that are missing.
+    of_table : tuple of str
+        Those of the notes that are the same in all answers of the table.
     """
 
     query: str
@@ -58,6 +60,7 @@ class StreamAnswer:
     is_new: bool
     is_private: bool = True
     notes: tuple[str, ...] = ()
+    of_table: tuple[str, ...] = ()
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -121,6 +124,8 @@ class StreamPreview:
         Derivation, a line a fact.
     notes : tuple of str
         What errors assume; as whom people without records count, and values that are missing.
+    of_table : tuple of str
+        As in :class:`StreamAnswer`.
     """
 
     query: str
@@ -132,6 +137,7 @@ class StreamPreview:
     frame: pl.DataFrame
     facts: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    of_table: tuple[str, ...] = ()
 
     @property
     def is_affordable(self) -> bool:

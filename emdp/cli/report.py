@@ -93,7 +93,7 @@ def _tell(found: "ReportRun") -> None:
 
 def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:
     """Print what a run would cost; opens the ledger for reading, and touches no private value."""
-    from emdp.answers import WITHOUT_RECORDS, Preview
+    from emdp.answers import Preview
     from emdp.reports.run import check_reach, period_spending, stores_of
     from emdp.reports.streams import preview_of
     from emdp.sessions.presentation import previewed
@@ -107,7 +107,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
             state = f"{stored}, costs nothing" if is_paid else f"costs {entry.planned.plan.guarantee}"
             print(f"{entry.entry.title}: {state}")
             told = previewed(entry.planned, session.table)
-            shared |= dict.fromkeys(note for note in told.notes if note.startswith(WITHOUT_RECORDS))
+            shared |= dict.fromkeys(told.of_table)
             shown = Preview((told,)).frame
             print(
                 preview_text(shown.select("query", "noise_scale", "expected_error", "interval_95"), width=table_width())
@@ -122,10 +122,9 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
             if not ahead.is_affordable:
                 print(f"not covered: {ahead.refusal}")
             print(preview_text(ahead.frame, width=table_width()))
+            shared |= dict.fromkeys(ahead.of_table)
             for note in ahead.notes:
-                if note.startswith(WITHOUT_RECORDS):
-                    shared[note] = None
-                else:
+                if note not in ahead.of_table:
                     print(f"note: {note}")
             print()
         for note in shared:

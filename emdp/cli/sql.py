@@ -227,7 +227,8 @@ def query(
             if explain:
                 print(one.answer.explain(), file=sys.stderr)
             # A derivation has the notes.
-            _print_notes(one.answer.remarks if explain else (*one.answer.remarks, *one.answer.notes), told)
+            own = one.answer
+            _print_notes(own.remarks if explain else (*own.remarks, *own.notes), own.of_table, told)
             spent = f"stored answer of {one.answer.time[:19]}Z, nothing spent: it cost" if one.is_reused else "spent"
             print(f"{spent} {one.answer.spent}", file=sys.stderr)
         kinds = {type(answer.spent) for answer in answers}
@@ -261,7 +262,7 @@ def _read_measures(
     if explain:
         print(answer.explain(), file=sys.stderr)
     else:
-        _print_notes(answer.notes, set())
+        _print_notes(answer.notes, answer.of_table, set())
     print("nothing spent: reads what was released before", file=sys.stderr)
 
 
@@ -292,18 +293,16 @@ def _show(preview: "Preview", columns: tuple[str, ...] | None, *, explain: bool)
                 assumed.setdefault(column.note, []).append(column.name)
         for note, named in assumed.items():
             print(f"note: {', '.join(named)}: {note}", file=sys.stderr)
-        _print_notes(statement.notes, told)
+        _print_notes(statement.notes, statement.of_table, told)
     print(f"note: {HALF}", file=sys.stderr)
     if len(preview.statements) > 1 and columns is None:
         print("note: affordable counts each statement by itself, not the batch", file=sys.stderr)
 
 
-def _print_notes(notes: Iterable[str], told: set[str]) -> None:
+def _print_notes(notes: Iterable[str], of_table: Iterable[str], told: set[str]) -> None:
     """Print notes on standard error; what is of the table, and not of one statement, only if it was not told yet."""
-    from emdp.answers import WITHOUT_RECORDS
-
     for note in notes:
-        if not (note.startswith(WITHOUT_RECORDS) and note in told):
+        if note not in told or note not in of_table:
             print(f"note: {note}", file=sys.stderr)
         told.add(note)
 

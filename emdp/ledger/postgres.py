@@ -24,6 +24,7 @@ backup: both show in processes that saw more, and against a head hash kept elsew
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cached_property
 from typing import Any
 
 import psycopg
@@ -159,8 +160,10 @@ class PostgresLedger(StoredLedger[psycopg.Connection[Any]]):
         where, values = condition("%s", "strpos", kinds, **named)
         return connection.execute(f"{SELECT_LINKS} {where}", values).fetchall()
 
-    def _may_state(self) -> bool:
-        # Whoever may charge could state totals that are too small, and others would believe them.
+    @cached_property
+    def _states(self) -> bool:
+        # Whoever may charge could state totals that are too small, and others would believe them. Asked once: the
+        # server refuses those of whom the role was taken since.
         with self._reading() as connection:
             return bool(_value(connection, IS_OWNER))
 

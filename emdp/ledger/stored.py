@@ -151,7 +151,7 @@ class StoredLedger(Ledger, Generic[Connection]):
 
     def is_due(self) -> bool:
         since = self._entries[-1].sequence - (self._index.totals.sequence if self._index.totals else 0)
-        return since >= EVERY and self._may_state()
+        return since >= EVERY and self._states
 
     def append_totals(self, table: str, totals: Mapping[str, Any], end: int) -> bool:
         def admit(entries: Sequence[Entry]) -> None:
@@ -160,7 +160,7 @@ class StoredLedger(Ledger, Generic[Connection]):
 
         payload = {"carried": end, "kept": kept_digest(self._index.early()), "tables": dict(totals)}
         with suppress(MovedOnError):
-            return self._may_state() and bool(self.append("totals", table, payload, admit=admit, whole=True))
+            return self._states and bool(self.append("totals", table, payload, admit=admit, whole=True))
         return False
 
     def content(self, digest: str) -> str | None:
@@ -248,8 +248,9 @@ class StoredLedger(Ledger, Generic[Connection]):
     def _texts(self, connection: Connection, digest: str | None = None) -> list[tuple[Any, ...]]:
         """Return the kept texts with their digests: all of them, or the one of a digest."""
 
-    def _may_state(self) -> bool:
-        """Say whether this user may state totals."""
+    @property
+    def _states(self) -> bool:
+        """Whether this user may state totals."""
         return True
 
     @abstractmethod

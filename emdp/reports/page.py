@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from emdp.answers import WITHOUT_RECORDS, StreamAnswer
+from emdp.answers import StreamAnswer
 from emdp.answers.stored import StoredAnswer
 from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError
@@ -75,7 +75,7 @@ class _Shown:
     def notes(self) -> list[str]:
         """What is said below the answer; what all answers of the table have in common stands below them all."""
         answer = self.outcome.answer
-        return [] if answer is None else _own((*answer.remarks, *answer.notes))
+        return [] if answer is None else [*answer.remarks, *_own(answer)]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class _ShownStream:
     @property
     def notes(self) -> list[str]:
         """What is said below the figures, as of an entry."""
-        return [] if self.outcome.answer is None else _own(self.outcome.answer.notes)
+        return [] if self.outcome.answer is None else _own(self.outcome.answer)
 
 
 def page(
@@ -171,15 +171,15 @@ def _rendered(
     )
 
 
-def _own(notes: Sequence[str]) -> list[str]:
+def _own(answer: StoredAnswer | StreamAnswer) -> list[str]:
     """Return the notes that are not the same for all answers of a table."""
-    return [note for note in notes if not note.startswith(WITHOUT_RECORDS)]
+    return [note for note in answer.notes if note not in answer.of_table]
 
 
 def _of_table(answer: StoredAnswer | StreamAnswer) -> list[str]:
     """Return what is assumed, and whom a neutral item stands for: the same for all answers of a table."""
     assumed = answer.assumptions if isinstance(answer, StoredAnswer) else ()
-    return [*assumed, *(note for note in answer.notes if note.startswith(WITHOUT_RECORDS))]
+    return [*assumed, *answer.of_table]
 
 
 def _meaning(run: ReportRun) -> _Figure | None:

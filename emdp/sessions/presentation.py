@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from emdp.answers import WITHOUT_RECORDS, PreviewedStatement
+from emdp.answers import PreviewedStatement
 from emdp.base.frames import find_component
 from emdp.estimators.columns.true_totals import among_somewhere
 from emdp.privacy import EmdDP, Guarantee, UserDP
@@ -15,7 +15,15 @@ from emdp.spaces import Space
 from emdp.tables import Table
 from emdp.tables.statements.compile import elsewhere_parts
 
-__all__ = ["LEAVING_OUT", "filled_columns", "gone_columns", "notes_of", "previewed", "public_part"]
+__all__ = [
+    "LEAVING_OUT",
+    "filled_columns",
+    "gone_columns",
+    "notes_of",
+    "notes_of_table",
+    "previewed",
+    "public_part",
+]
 
 LEAVING_OUT = (
     "records of {table} that its space sends elsewhere are left out: those without a value of {columns} that the "
@@ -66,6 +74,7 @@ def public_part(planned: Planned, table: Table, period: str | None = None) -> di
             *notes_of(planned, table),
             *([f"work: {', '.join(f'{name} {text}' for name, text in work)}"] if work else []),
         ),
+        "of_table": notes_of_table(table, plan),
         "finisher": plan.finisher,
         "weighing": among_somewhere(plan.weighing) if gone else plan.weighing,
         "compared": plan.comparison,
@@ -78,7 +87,7 @@ def notes_of(planned: Planned, table: Table) -> tuple[str, ...]:
     gone = ", ".join(gone_columns(table.space, table.schema))
     return (
         *([LEAVING_OUT.format(table=table.name, columns=gone)] if gone and _is_of_rows(planned.plan) else []),
-        *_neutral_people(table, planned.plan),
+        *notes_of_table(table, planned.plan),
         *_taken_for(table, planned),
     )
 
@@ -138,15 +147,15 @@ def _absent(plan: Any, table: Table) -> str:
     return "counts nowhere" if _is_of_rows(plan) else f"has the neutral item, {_neutral(table.space)}"
 
 
-def _neutral_people(table: Table, plan: Any) -> tuple[str, ...]:
+def notes_of_table(table: Table, plan: Any) -> tuple[str, ...]:
     """Say what share of the people a neutral item may stand for; nothing where nobody can be without records."""
     is_neutral = table.space.elsewhere is None and not plan.without_records and not _is_of_rows(plan)
     if not is_neutral or table.records is not None or is_by_removal(plan.guarantee):
         return ()
     people = "people" if table.users.count is None else f"{table.n} people"
     return (
-        f"{WITHOUT_RECORDS} count with the neutral item, {_neutral(table.space)}, and may be any share of all {people};"
-        " with elsewhere = 1 they are left out, and SHARE(ELSEWHERE) tells the share",
+        f"people without records count with the neutral item, {_neutral(table.space)}, and may be any share of all "
+        f"{people}; with elsewhere = 1 they are left out, and SHARE(ELSEWHERE) tells the share",
     )
 
 
@@ -176,9 +185,21 @@ def _taken_for(table: Table, planned: Planned) -> tuple[str, ...]:
         words += [LISTED_ITEMS] if part.labels is not None else []
         if not columns or not (reads_all or re.search("|".join(words), text, re.IGNORECASE)):
             continue
+        border = _clamped(part) if part.on_invalid == "clamp" else ""
         said.append(
-            f"records of {table.name} {FILLING[part.on_invalid].format(', '.join(columns))} count as {_neutral(part)} "
-            f"(on_invalid = '{part.on_invalid}'), and may be any share of them; where on_invalid is 'elsewhere' they "
-            "are left out"
+            f"records of {table.name} {FILLING[part.on_invalid].format(', '.join(columns))} count as {_neutral(part)}"
+            f"{border} (on_invalid = '{part.on_invalid}'), and may be any share of them; where on_invalid is "
+            "'elsewhere' they are left out"
         )
     return tuple(said)
+
+
+def _clamped(part: Space) -> str:
+    """Say as what values outside of a part's domain count that are moved into it."""
+    names, (span, *more) = ", ".join(part.columns), part.spans
+    if more or not part.is_box:
+        return f", those with {names} outside of the space as the nearest point of its border"
+    if span.goes_round:
+        return f", those with {names} outside of [{span.low:.12g}, {span.high:.12g}) as what is left of whole rounds"
+    low, high = f"{span.low:.12g}", f"{span.high:.12g}"
+    return f", those with {names} below {low} as {low} and above {high} as {high}"

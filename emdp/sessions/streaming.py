@@ -31,7 +31,7 @@ from emdp.ledger.state import Draft, draft_digest
 from emdp.noise import rng
 from emdp.sessions.diary import capped
 from emdp.sessions.planning import Planned
-from emdp.sessions.presentation import notes_of
+from emdp.sessions.presentation import notes_of, notes_of_table
 from emdp.sessions.records import TableRecords
 from emdp.sessions.releasing import Releasing
 from emdp.sessions.stream_requests import StreamRequest, stream_facts
@@ -122,6 +122,7 @@ class _Streaming:
             show=self.request.show,
             facts=stream_facts(self.request, plan, found),
             notes=notes_of(self.request.planned, self.table),
+            of_table=notes_of_table(self.table, self.request.planned.plan),
             make=partial(_figures, plan, released, found.periods),
             receipt=Receipt(self.accounts.ledger.path, found.entry.sequence, found.entry.hash),
             is_new=is_new,
@@ -266,6 +267,7 @@ def previewed_stream(
         frame=plan.expected(request.show),
         facts=stream_facts(request, plan, found),
         notes=(*dict.fromkeys(one.note for one in plan.plan.columns if one.note), *notes_of(request.planned, table)),
+        of_table=notes_of_table(table, request.planned.plan),
     )
 
 

@@ -122,7 +122,10 @@ def test_a_neutral_item_says_for_whom_it_may_stand(tmp_path: Path) -> None:
             assert all(f"note         {note}" in text for note in said[name])
     assert [note.partition(";")[0] for note in said["plain"]] == [people]
     assert "t without a value of x that the space takes count as x = 1.5 (on_invalid = 'neutral')" in said["rule"][0]
-    assert "records of t with a NULL or NaN in x count as x = 1.5 (on_invalid = 'clamp')" in said["border"][0]
+    assert (
+        "records of t with a NULL or NaN in x count as x = 1.5, those with x below 0 as 0 and above 3 as 3 (on_"
+        in said["border"][0]
+    )
     assert len(said["both"]) == 2
     assert said["none"] == said["point"] == []
 

@@ -33,7 +33,7 @@ from emdp.spaces.listed.distances import Distances
 from emdp.transport.arrays import solve
 from emdp.transport.fit import FitAxis, fit_measure
 
-__all__ = ["ListedCells", "ListedRows", "listed_notes", "listed_ways"]
+__all__ = ["ListedCells", "ListedRows", "bound_of_means", "listed_notes", "listed_ways"]
 
 TOWNS = 40
 ROUNDS = 2
@@ -107,11 +107,16 @@ def listed_ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureC
     return found
 
 
-def listed_notes(grid: MeasureCells) -> tuple[str, ...]:
+def bound_of_means(space: Space) -> str:
+    """Return how far off means over a measure are; nothing where they are quotients by the share that is somewhere."""
+    bound = "; the mean of a function that changes by at most L a unit is off by at most L times that"
+    return bound if space.elsewhere is None else ""
+
+
+def listed_notes(grid: MeasureCells, space: Space) -> tuple[str, ...]:
     """Return what is said of a measure of listed places."""
     return (
-        f"the fitted measure is {grid.expectation}, simulated for these places; the mean of a function that changes by "
-        "at most L a unit is off by at most L times that",
+        f"the fitted measure is {grid.expectation}, simulated for these places{bound_of_means(space)}",
         f"{grid.cells.size} listed places, nothing is smoothed: shares are unbiased, have exact intervals and add up "
         "to 1; raw means have intervals of the truth where nobody can be elsewhere, and the fit has none",
     )

@@ -34,6 +34,12 @@ LEAST_WEIGHT = 1e-12
 
 MOST_SAMPLED = 10_000_000
 
+NO_DISTANCE = (
+    "a mean among records that are somewhere is a quotient by their share, and no distance bounds its error; for an "
+    "interval ask session.mean"
+)
+"""Why no distance to the truth stands beside a mean where records may be elsewhere."""
+
 
 @dataclass(frozen=True, eq=False)
 class MeasureRows:
@@ -153,7 +159,7 @@ class MeasureRows:
         found = self._at(order[np.minimum(np.searchsorted(sums, steps), len(order) - 1)])
         return self._with_away(found, count - len(steps))
 
-    def mean(self, released: Released, function: Any, *, level: float, raw: bool) -> dict[str, float | None]:
+    def mean(self, released: Released, function: Any, *, level: float, raw: bool) -> dict[str, float | str | None]:
         """Return the mean of a function over the measure; see :meth:`emdp.answers.Answer.measured`."""
         expression = lift(function)
         analysis = analyse(expression, self.space)
@@ -172,11 +178,10 @@ class MeasureRows:
         towns, scattered = (own * self.grid.scale for own in self.grid.expected)
         mean = float(weights[kept] @ values) / float(weights[kept].sum()) if len(kept) else None
         if self.has_away:
-            # a quotient by the share that is somewhere: no constant times a distance bounds its error
-            return {"mean": mean, "towns": None, "scattered": None}
+            return {"mean": mean, "towns": None, "scattered": None, "reason": NO_DISTANCE}
         return {"mean": mean, "towns": constant * towns, "scattered": constant * scattered}
 
-    def _raw_mean(self, released: Released, expression: Expression, level: float) -> dict[str, float | None]:
+    def _raw_mean(self, released: Released, expression: Expression, level: float) -> dict[str, float | str | None]:
         frame = self.grid.cells.frame()
         for column in self.grid.cells.columns:
             span = self._parts[0].span_of(column) if len(self._parts) == 1 else None

@@ -20,7 +20,7 @@ import numpy as np
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.frequency.edge_noise import edge_noise
-from emdp.estimators.frequency.listed_measures import ListedCells, ListedRows, listed_notes, listed_ways
+from emdp.estimators.frequency.listed_measures import ListedCells, ListedRows, bound_of_means, listed_notes, listed_ways
 from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_TREE, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
 from emdp.estimators.frequency.measure_structures import structure_note, structures
@@ -119,7 +119,7 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
     column = noise.share_column(query, grid.cells.text, constant)
     told = () if query.price.is_user_level else structure_note(grid, space, "joint")
     others = () if query.price.is_user_level else structures(grid, space)
-    own = listed_notes(grid) if is_listed else _notes(way, users, query.price)
+    own = listed_notes(grid, space) if is_listed else _notes(way, users, query.price, space)
     shared: dict[str, Any] = {
         "aggregation": aggregation,
         "scales": (1.0,),
@@ -179,7 +179,7 @@ def _aggregation(grid: MeasureCells) -> Aggregation:
     return Aggregation((Constant(1.0),), grid.cells.axes, pairs=grid.pairs)
 
 
-def _notes(way: Way, users: int, price: Price) -> tuple[str, ...]:
+def _notes(way: Way, users: int, price: Price, space: Space) -> tuple[str, ...]:
     grid, mechanism = way[0], way[1].widest
     unit, loss = grid.unit, users * price.level / (2.0 if grid.pairs else 1.0)
     is_edges = isinstance(mechanism, EdgeMechanism)
@@ -187,8 +187,7 @@ def _notes(way: Way, users: int, price: Price) -> tuple[str, ...]:
     block = _block_deviation(way)
     alone = "" if price.is_user_level else " with edges a pitch wide"
     return (
-        f"the fitted measure is {grid.expectation}; the mean of a function that changes by at most L a unit "
-        "is off by at most L times that",
+        f"the fitted measure is {grid.expectation}{bound_of_means(space)}",
         f"pitch {grid.pitch:.3g}{unit}, {grid.cells.size} nodes, fitted on {grid.places} places; smoothing moves the "
         "released nodes by at most half a pitch along each axis",
         f"a region of {BLOCK} nodes along each axis has noise of {block:.2g} here, and {direct:.2g} asked alone"
@@ -205,7 +204,7 @@ def _absent_notes(space: Space) -> tuple[str, ...]:
         return ()
     return (
         "the row with elsewhere = true is the share of everybody's records that have no place; means are of those that "
-        "have one",
+        "have one, and no distance bounds their error",
     )
 
 

@@ -21,7 +21,7 @@ from emdp.base.errors import UsageError
 from emdp.base.statistic import Statistic
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import Records
-from emdp.estimators.frequency.measure_rows import WEIGHT, MeasureRows, sampled_count
+from emdp.estimators.frequency.measure_rows import NO_DISTANCE, WEIGHT, MeasureRows, sampled_count
 from emdp.estimators.frequency.measure_structures import (
     SHARES,
     chosen_structure,
@@ -321,7 +321,7 @@ class StructuredRows:
         found: pl.DataFrame = table.drop(WEIGHT)[order[np.minimum(np.searchsorted(sums, steps), len(order) - 1)]]
         return found
 
-    def mean(self, released: Released, function: Any, *, level: float, raw: bool) -> dict[str, float | None]:
+    def mean(self, released: Released, function: Any, *, level: float, raw: bool) -> dict[str, float | str | None]:
         """Return the mean of a function over the joined table; of places alone also raw, of the first release."""
         expression = lift(function)
         analysis = analyse(expression, self.space)
@@ -338,12 +338,12 @@ class StructuredRows:
         if self.has_away:
             table = table.filter(pl.col(self.items[0]).is_not_null())
         if not table.height:
-            return {"mean": None, "towns": None, "scattered": None}
+            return {"mean": None, "towns": None, "scattered": None, "reason": NO_DISTANCE}
         values = evaluate(expression, self.space, self.space.encode(self.first.filled(table.select(self.items))))
         weights = table.get_column(WEIGHT).to_numpy()
         mean = float(weights @ values) / float(weights.sum())
         if self.has_away:
-            return {"mean": mean, "towns": None, "scattered": None}
+            return {"mean": mean, "towns": None, "scattered": None, "reason": NO_DISTANCE}
         constant = largest_quotient(analysis.parts, self.space)
         towns, scattered = (own * constant for own in expected(self.structure, self.grid))
         return {"mean": mean, "towns": towns, "scattered": scattered}

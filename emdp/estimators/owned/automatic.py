@@ -32,7 +32,7 @@ from emdp.estimators.owned.amounts import at_given_cap, has_sums, in_amounts
 from emdp.estimators.owned.caps import CapRule, MeasuredRelease, MeasuredRows
 from emdp.estimators.owned.noise import choose, totals_of
 from emdp.estimators.owned.notes import owned_notes
-from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
+from emdp.estimators.owned.plan import OwnedPlan, RowsPlan, slack_of_all
 from emdp.mechanisms import GaussianMechanism
 from emdp.mechanisms.contribution.octaves import OCTAVES, OctaveHistogram
 from emdp.mechanisms.release import Mechanism
@@ -59,9 +59,6 @@ LARGEST_CAP = 2**23
 
 MOST_MEASURED = 2 ** (OCTAVES - 3 - AMOUNT_BITS)
 """Largest given cap of amounts whose rest is measured: octaves go twice as far. A larger one is of records."""
-
-SLACK_FACTOR = 4.0
-"""How much more slack than at two caps is charged, for all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +171,7 @@ def plan_measured(query: OwnedSelect, *, users: int | None) -> MeasuredPlan:
         asked = replace(asked, cap=query.cap << AMOUNT_BITS, amounts=True)
     rule = CapRule(asked, users, histogram, kappa, totals.cells)
     largest, typical = (rule.plan_at(cap) for cap in (LARGEST_CAP, asked.cap or ASSUMED_CAP * rule.unit))
-    slack = SLACK_FACTOR * max(plan.event.slack_epsilon for plan in (largest, typical))
+    slack = slack_of_all((largest, typical))
     delta = max(plan.event.guarantee.delta for plan in (largest, typical))
     cap = "the cap" if query.cap is None else str(query.cap)
     automatic = ("the cap is automatic: known after the charge",) if query.cap is None else ()

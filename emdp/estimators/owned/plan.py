@@ -1,12 +1,12 @@
 """Everything about a release over rows with owners that is settled before the data is touched."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
 from emdp.base.classes import dataclass
 from emdp.base.statistic import Statistic
-from emdp.estimators.contract import Records
+from emdp.estimators.contract import AnyPlan, Records
 from emdp.estimators.owned.blocks import Block, Drawing
 from emdp.mechanisms import AdditiveMechanism
 from emdp.privacy import Event, Guarantee
@@ -14,13 +14,21 @@ from emdp.questions.columns import Finisher, PlannedColumn, Released
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.owned.totals import OwnedTotals
 
-__all__ = ["OwnedPlan", "RowsPlan", "drawn_rows", "is_covered"]
+__all__ = ["SLACK_FACTOR", "OwnedPlan", "RowsPlan", "drawn_rows", "is_covered", "slack_of_all"]
+
+SLACK_FACTOR = 4.0
+"""How much more slack is charged than at the caps, ranges or numbers of groups that are compared, for all others."""
 
 
 def is_covered(cost: Event, charged: Event) -> bool:
     """Say whether what was charged before is at least what a plan costs: level, delta and slack."""
     due, paid = cost.guarantee, charged.guarantee
     return due.level <= paid.level and due.delta <= paid.delta and cost.slack_epsilon <= charged.slack_epsilon
+
+
+def slack_of_all(compared: Iterable[AnyPlan]) -> float:
+    """Return the slack that is charged where one of many plans is chosen later, of which some were compared."""
+    return SLACK_FACTOR * max(plan.event.slack_epsilon for plan in compared)
 
 
 class RowsPlan:

@@ -17,8 +17,8 @@ the range is a public constant, and the statement is one with ``CLAMP``. Composi
 depends on the outcome of earlier ones: Dwork and Roth 2014, theorem B.1. ∎
 
 Delta is charged whole, though Laplace noise does not need it: which noise is best depends on the range.
-The slack differs between ranges by what their drawings round: :data:`SLACK_FACTOR` times the largest of five ranges,
-both extremes among them, is charged, and a plan with more is never drawn from.
+The slack differs between ranges by what their drawings round: :data:`~.plan.SLACK_FACTOR` times the largest of five
+ranges, both extremes among them, is charged, and a plan with more is never drawn from.
 """
 
 import math
@@ -33,7 +33,7 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
 from emdp.estimators.contract import AnyPlan, Exact, Records
 from emdp.estimators.owned.joined import joined_event
-from emdp.estimators.owned.plan import OwnedPlan, RowsPlan, is_covered
+from emdp.estimators.owned.plan import OwnedPlan, RowsPlan, is_covered, slack_of_all
 from emdp.estimators.owned.ranges import BINS, ENDS, chosen_range, end_bins, extremes_question
 from emdp.estimators.owned.totals import plan_owned
 from emdp.mechanisms.release import JoinedMechanism, Mechanism
@@ -54,9 +54,6 @@ ASSUMED_RANGE = (0.0, 100.0)
 
 EXTREMES = ((ENDS[0], ENDS[-1]), (ENDS[0], -ENDS[-1] / 2), (0.0, ENDS[-1]), (-(2.0**-20), ENDS[-1]))
 """Ranges besides that slack is compared at."""
-
-SLACK_FACTOR = 4.0
-"""How much more slack is charged than at the ranges that are compared, for all others."""
 
 Noisy = tuple[tuple[Fraction, ...], ...]
 """Users by bin: of the largest values of the first argument, of the smallest ones, and so on."""
@@ -276,7 +273,7 @@ def plan_ranged(query: OwnedSelect, *, users: int | None, plan: PlanOne) -> Rang
     counted = plan_owned(asked, users=users)
     rule = RangeRule(replace(query, price=replace(price, level=rest)), counted, plan)
     typical, largest, *others = (rule.plan_at((own,) * len(query.ranged)) for own in (ASSUMED_RANGE, *EXTREMES))
-    slack = SLACK_FACTOR * max(one.event.slack_epsilon for one in (typical, largest, *others))
+    slack = slack_of_all((typical, largest, *others))
     statement = GuaranteeEvent(price.promise().at_level(rest, price.delta), "a statement at a chosen range", slack)
     stated = GuaranteeEvent(
         price.promise().at_level(price.level, price.delta),

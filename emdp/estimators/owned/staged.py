@@ -13,7 +13,7 @@ and what that plan costs is compared with what was charged for it: a plan that c
 
 Rounding. The slack of a stage whose list of groups is released grows with the number of groups, which is bounded by
 :data:`emdp.questions.owned.stages.MOST_RELEASED_KEYS`: of the slack with one group and with the most,
-:data:`SLACK_FACTOR` times the larger is charged.
+:data:`~.plan.SLACK_FACTOR` times the larger is charged.
 """
 
 import datetime
@@ -29,7 +29,7 @@ from emdp.base.errors import UsageError
 from emdp.estimators.contract import AnyPlan, Exact, Records
 from emdp.estimators.owned.free import ComputePublic
 from emdp.estimators.owned.joined import joined_event
-from emdp.estimators.owned.plan import RowsPlan
+from emdp.estimators.owned.plan import RowsPlan, slack_of_all
 from emdp.estimators.owned.staged_rows import PlanOne, StagedRows, Step, table_of
 from emdp.mechanisms.release import JoinedMechanism, Mechanism
 from emdp.privacy import Event, GuaranteeEvent, UserDP
@@ -47,9 +47,6 @@ __all__ = ["StagedPlan", "plan_staged"]
 
 ASSUMED_KEYS = 10
 """Groups that a preview assumes where an earlier stage lists them."""
-
-SLACK_FACTOR = 4.0
-"""How much more slack is charged than for one group and for the most, for all numbers between."""
 
 NOTHING = GuaranteeEvent(UserDP(0.0), "none: noisy answers and public tables alone")
 
@@ -200,7 +197,7 @@ def _step(stage: Stage, prices: Iterator[Price], plan: PlanOne) -> Step:
         made = plan(question)
         return Step(own, made, made.event)
     typical, *others = (plan(_assumed(question, count)) for count in (ASSUMED_KEYS, 1, MOST_RELEASED_KEYS))
-    slack = SLACK_FACTOR * max(one.event.slack_epsilon for one in (typical, *others))
+    slack = slack_of_all((typical, *others))
     stated = question.price.promise().at_level(question.price.level, question.price.delta)
     return Step(own, typical, GuaranteeEvent(stated, "a stage whose groups an earlier one lists", slack))
 

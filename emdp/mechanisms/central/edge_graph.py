@@ -162,7 +162,7 @@ class GraphLaplaceMechanism(EdgeLaplaceMechanism):
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
         scales = [units * self.grid for units in self.axis_units]
         told = (
-            f"{self.edge_grid.edges} edges, scale {min(scales):.6g} to {max(scales):.6g}, on a grid of {self.grid:.3g}"
+            f"{self.edge_grid.edges} edges, scale {min(scales):.6g} to {max(scales):.6g}, in steps of {self.grid:.3g}"
         )
         (sensitivity, _) = super().facts(unit)
         return (sensitivity, ("noise", told))

@@ -183,7 +183,10 @@ class Profile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know."""
-        return (*NOTES, *filter(None, (self.plan.elsewhere, self.plan.filled)))
+        most = self.plan.options.max_groups_per_user
+        partly = PARTLY.format("one value" if most == 1 else f"{most} values")
+        has_values = any(column.values is not None for column in self.columns)
+        return (*NOTES, *([partly] if has_values else []), *filter(None, (self.plan.elsewhere, self.plan.filled)))
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -257,6 +260,12 @@ NOTES = (
     "Quartiles of columns without a declared range: whole numbers above 16,384 within 0.2 %, others within 0.13 %.",
 )
 """What a reader of a profile must know."""
+
+PARTLY = (
+    "Of people with a value who have more than {} of that column each counts partly in each, so that numbers of people "
+    "are at most the true ones, but for noise."
+)
+"""What a reader of numbers of people with a value must know."""
 
 
 def _column_lines(column: ColumnProfile) -> list[str]:

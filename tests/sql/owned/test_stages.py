@@ -14,7 +14,8 @@ import pytest
 
 import emdp
 from emdp.base.errors import EmdpError, InternalError, SqlError, UsageError
-from emdp.estimators.owned.staged import SLACK_FACTOR, StagedPlan
+from emdp.estimators.owned.plan import SLACK_FACTOR
+from emdp.estimators.owned.staged import StagedPlan
 from emdp.estimators.owned.totals import plan_owned
 from emdp.privacy import GuaranteeEvent
 from emdp.questions.names import Names
