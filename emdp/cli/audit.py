@@ -9,7 +9,7 @@ import typer
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
-from emdp.cli.options import TableOption
+from emdp.cli.options import DEFAULT_CATALOG, TableOption
 from emdp.cli.output import check_folder
 from emdp.cli.progress import PATIENCE, progress_bar
 from emdp.cli.report import files_of
@@ -27,7 +27,6 @@ __all__ = ["run"]
 BROKEN = 1
 """Exit status where a bound exceeds its claim."""
 
-DEFAULT_CATALOG = "emdp.toml"
 
 SHOWN = ("query", "mechanism", "distance", "claimed_epsilon", "delta", "audited_epsilon", "ratio", "test", "trials")
 """Columns of the printed table."""

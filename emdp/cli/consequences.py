@@ -13,7 +13,7 @@ from emdp.base.checks import check_count, check_positive, check_unit_interval
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.files import read_toml
-from emdp.cli.options import CatalogOption, TableOption, check_table_option
+from emdp.cli.options import DEFAULT_CATALOG, CatalogOption, TableOption, check_table_option
 from emdp.cli.output import check_folder
 from emdp.cli.sql import PeriodOption, looking_ahead, read_query, table_of
 from emdp.cli.tables import frame_text, table_width
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["beliefs_text", "run", "table_text"]
 
-DEFAULT_CATALOG = "emdp.toml"
 
 NARROWEST = 20
 """Columns that the name of a change has at least."""

@@ -254,13 +254,14 @@ def _has_names(first: Sequence[str], user: str | None) -> bool:
 
 def _asked_for_names(source: str) -> bool:
     """Return what the owner says of the first row, of which nothing is shown."""
-    reply = (_asked(f"does the first row of {source} hold the names of its columns", "y or n") or "").lower()
-    if reply not in {"y", "yes", "n", "no"}:
-        raise UsageError(
-            f"SOURCE {source!r} has a first row that may be the names of its columns or somebody's record; pass "
-            "--header if it is names, or --no-header."
-        )
-    return reply.startswith("y")
+    while (reply := _asked(f"does the first row of {source} hold the names of its columns", "y or n")) is not None:
+        if reply.lower() in {"y", "yes", "n", "no"}:
+            return reply.lower().startswith("y")
+        print(f"  {reply!r} is neither y nor n; write one of them.")
+    raise UsageError(
+        f"SOURCE {source!r} has a first row that may be the names of its columns or somebody's record; pass "
+        "--header if it is names, or --no-header."
+    )
 
 
 def _check_user(user: str | None, schema: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ import typer
 from emdp.base.errors import LedgerError, UsageError, resource_error
 from emdp.base.files import read_text
 from emdp.cli import spending
+from emdp.cli.options import ledger_place
 from emdp.cli.output import check_place, is_kept, write_file
 from emdp.cli.redeclaring import redeclare, what_changed
 from emdp.cli.spending import BudgetSpending, cost, print_head, printable, short
@@ -43,7 +44,13 @@ Manifest = Annotated[
 
 @app.command()
 def show(
-    file: File,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LEDGER", help="The ledger's file, or its address; default: the catalog's.", show_default=False
+        ),
+    ] = None,
+    catalog: Annotated[str | None, typer.Option("-C", "--catalog", help="Catalog that names the ledger.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Write the burn-down of each budget.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
@@ -51,6 +58,7 @@ def show(
     from emdp.ledger import read_ledger
     from emdp.ledger.entries import of_kinds
 
+    file = ledger_place(file, catalog)
     with read_ledger(file) as ledger:
         # A picture and the JSON have what was left after each charge.
         entries = ledger.entries() if plot is not None or as_json else ledger.view()

@@ -1,5 +1,6 @@
 """Options of several commands that describe a table, and their reader."""
 
+import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -30,12 +31,15 @@ __all__ = [
     "WordsOption",
     "check_catalog_alone",
     "check_table_option",
+    "ledger_place",
     "named",
     "numbers",
     "read_table",
     "space_of",
     "users_of",
 ]
+
+DEFAULT_CATALOG = "emdp.toml"
 
 MOST_DIGITS = 18
 """Digits of the largest number of users on the command line: more than there are people."""
@@ -197,3 +201,22 @@ def numbers(option: str, value: str, count: int) -> tuple[float, ...]:
 def _number(text: str) -> float:
     top, slash, bottom = text.partition("/")
     return float(top) / float(bottom) if slash else float(text)
+
+
+def ledger_place(ledger: str | None, catalog: str | None) -> str:
+    """Return the ledger that was given, or that of a catalog: of the one in the folder, if none was named.
+
+    Raises
+    ------
+    UsageError
+        If both are given, or there is neither.
+    """
+    from emdp.catalog.catalog import load_catalog
+
+    if ledger is not None and catalog is not None:
+        raise UsageError("LEDGER and --catalog both name a ledger; pass one of them.")
+    if ledger is not None:
+        return ledger
+    if catalog is None and not os.path.exists(DEFAULT_CATALOG):
+        raise UsageError(f"LEDGER is missing, and there is no {DEFAULT_CATALOG} here that names one; pass either.")
+    return load_catalog(catalog or DEFAULT_CATALOG).ledger_path

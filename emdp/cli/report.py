@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emdp.base.errors import UsageError
+from emdp.base.errors import BudgetExceededError, UsageError
 from emdp.cli.output import check_place, is_kept
 from emdp.cli.progress import progress_bar
 from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
@@ -41,13 +41,15 @@ def run(
 ) -> None:
     """Answer all entries of a report, and write its page, tables and manifest.
 
-    What is stored already costs nothing; a run that was interrupted goes on where it was.
+    What is stored already costs nothing; a run that was interrupted goes on where it was. A dry run of which a budget
+    does not cover something ends with exit status 3.
     """
     from emdp.reports.checking import check_definition
 
     checked, loaded = check_definition(definition, catalog=catalog, period=period)
     if dry_run:
-        _show_costs(checked, loaded, fresh=fresh)
+        if not _show_costs(checked, loaded, fresh=fresh):
+            raise typer.Exit(BudgetExceededError.exit_status)
         return
     folder = Path(out if out is not None else _folder_name(checked))
     _check_folder(folder, checked, loaded)
@@ -83,7 +85,8 @@ def _tell(found: "ReportRun") -> None:
     print(f"{paid} entries paid, {reused} stored answers used{free}", file=sys.stderr)
     for stream in found.streams:
         if stream.answer is not None:
-            print(f"stream {stream.entry.title}: paid once, {' and '.join(map(str, stream.cost))}", file=sys.stderr)
+            told = f"spent {' and '.join(map(str, stream.charged))}, once for all its periods"
+            print(f"stream {stream.entry.title}: {told if stream.charged else 'already paid'}", file=sys.stderr)
     for outcome in _all(found):
         if outcome.answer is None:
             print(f"failed: {outcome.entry.title}: {outcome.error}", file=sys.stderr)
@@ -91,8 +94,14 @@ def _tell(found: "ReportRun") -> None:
         print(f"remaining {budget.remaining}", file=sys.stderr)
 
 
-def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> None:
-    """Print what a run would cost; opens the ledger for reading, and touches no private value."""
+def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) -> bool:
+    """Print what a run would cost, and return whether budgets cover its streams; touches no private value.
+
+    Raises
+    ------
+    BudgetExceededError
+        If they do not cover its entries, after all was printed.
+    """
     from emdp.answers import Preview
     from emdp.reports.run import check_reach, period_spending, stores_of
     from emdp.reports.streams import preview_of
@@ -101,6 +110,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
     with looking_ahead(catalog, checked.table, checked.report.period) as session:
         stores = stores_of(session, checked)
         shared: dict[str, None] = {}
+        is_covered = True
         for store, entry in zip(stores, checked.entries, strict=True):
             is_paid = store.is_paid(entry.planned, fresh=fresh)
             stored = "reads measures" if entry.planned.is_awaited else "stored"
@@ -120,6 +130,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
             ahead = preview_of(stream, session)
             print(f"stream {stream.title}: {ahead.cost}")
             if not ahead.is_affordable:
+                is_covered = False
                 print(f"not covered: {ahead.refusal}")
             print(preview_text(ahead.frame, width=table_width()))
             shared |= dict.fromkeys(ahead.of_table)
@@ -136,6 +147,7 @@ def _show_costs(checked: "CheckedReport", catalog: "Catalog", *, fresh: bool) ->
             print(f"budget of the report in a period {checked.budget}; spent of it {spent}")
         # What the run would refuse is refused here too, after all that it would cost was said.
         check_reach(checked, session, stores, fresh=fresh)
+    return is_covered
 
 
 def files_of(report: "Report") -> tuple[str, ...]:

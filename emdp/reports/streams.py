@@ -48,6 +48,8 @@ class StreamOutcome:
         Its figures; None where it failed.
     cost : tuple of Guarantee
         What the stream was charged in all, in the kind of the budget that paid.
+    charged : tuple of Guarantee
+        Those of them that this run was charged; empty where the stream was paid before.
     status : int
         What the command line exits with if this stream fails first.
     """
@@ -57,6 +59,7 @@ class StreamOutcome:
     cost: tuple[Guarantee, ...] = ()
     error: str = ""
     status: int = 0
+    charged: tuple[Guarantee, ...] = ()
 
 
 def check_streams(report: Report, names: Names, promises: Sequence[Guarantee]) -> list[Problem]:
@@ -109,6 +112,7 @@ def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:
     """
     outcomes = []
     for entry in report.streams:
+        before = session.ledger.head()[0]
         try:
             answer = session.stream(entry.query, **_options(entry))
         except (LedgerError, DataRuleError, ResourceError):
@@ -116,7 +120,9 @@ def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:
         except EmdpError as error:
             outcomes.append(StreamOutcome(entry, None, error=str(error), status=error.exit_status))
             continue
-        outcomes.append(StreamOutcome(entry, answer, _cost(session.ledger, answer)))
+        paid = _charges(session.ledger, answer)
+        charged = tuple(own for sequence, own in paid if sequence > before)
+        outcomes.append(StreamOutcome(entry, answer, tuple(own for _, own in paid), charged=charged))
     return tuple(outcomes)
 
 
@@ -163,13 +169,13 @@ def _cell(row: dict[str, float | None], name: str) -> str:
     return f"{shown.text} ({shown.interval})"
 
 
-def _cost(ledger: Ledger, answer: StreamAnswer) -> tuple[Guarantee, ...]:
-    """Return what a stream's charges state, its opening and what prolonged it."""
+def _charges(ledger: Ledger, answer: StreamAnswer) -> list[tuple[int, Guarantee]]:
+    """Return the sequence of each of a stream's charges, its opening and what prolonged it, with what it states."""
     found = []
     for entry in ledger.entries(kind="charge"):
         said = entry.payload.get("stream")
         if entry.hash == answer.receipt.hash or (
             isinstance(said, dict) and said.get("prolongs") == answer.receipt.hash
         ):
-            found.append(event_from_json(entry.payload["event"]).guarantee)
-    return tuple(found)
+            found.append((entry.sequence, event_from_json(entry.payload["event"]).guarantee))
+    return found

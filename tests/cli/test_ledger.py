@@ -56,6 +56,20 @@ def rows_of(output, first):
     return [re.split(r"\s{2,}", line.strip()) for line in output.splitlines() if line.strip().startswith(first)]
 
 
+def test_show_takes_the_ledger_of_the_catalog(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for given in ((), ("-C", "emdp.toml")):
+        with pytest.raises(UsageError, match=r"emdp\.toml"):
+            run("show", *given)
+    space = '{ kind = "interval", col = "x", low = 0, high = 1 }'
+    (tmp_path / "emdp.toml").write_text(
+        f'ledger = "{path.name}"\n[tables.visits]\nsource = "v.csv"\nuser = "u"\nusers = 2\nspace = {space}\n'
+    )
+    assert run("show") == run("show", path) == run("show", "-C", "emdp.toml")
+    with pytest.raises(UsageError, match="one of them"):
+        run("show", path, "-C", "emdp.toml")
+
+
 def test_show_prints_each_budget_and_the_sum_at_user_level(path):
     output = run("show", path)
     emd = "unbounded central EmdDP"

@@ -145,7 +145,9 @@ def test_the_command_says_what_streams_cost_and_fails_with_them(
     ]  # fmt: skip
     assert said.count("people without records count with the neutral item, x = 0.5") == 1
     status, said = told(3, "--out", str(pages / "third"))
-    assert (status, "stream Mean of x: paid once, alpha = " in said) == (0, True)
+    assert (status, "stream Mean of x: spent alpha = " in said, "once for all its periods" in said) == (0, True, True)
+    status, said = told(3, "--out", str(pages / "third"))
+    assert (status, "stream Mean of x: already paid" in said, "spent alpha" in said) == (0, True, False)
     assert "stream Mean of x: costs nothing: it is paid, and has 1 of 4 rows" in told(3, "--dry-run")[1]
     status, said = told(2, "--out", str(pages / "second"))
     assert (status, "failed: Mean of x: " in said) == (UsageError.exit_status, True)
@@ -153,8 +155,9 @@ def test_the_command_says_what_streams_cost_and_fails_with_them(
 
 def test_what_the_budget_does_not_cover_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "emdp.toml").write_text(CATALOG.replace("alpha = 30.0", "alpha = 15.0"))
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as done:
         main(["report", str(folder / "weeks.toml"), "--period", "2026-W01", "--dry-run"])
+    assert done.value.code == BudgetExceededError.exit_status
     assert "not covered: " in capsys.readouterr().out
     found = run(folder, 1)
     assert found.streams[0].answer is None

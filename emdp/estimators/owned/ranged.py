@@ -22,7 +22,7 @@ ranges, both extremes among them, is charged, and a plan with more is never draw
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any
@@ -148,15 +148,26 @@ class RangedRows:
         return made if inner is None else {**made, **inner(released[1])}
 
     def remarks(self, released: Any) -> tuple[str, ...]:
-        """Return the ranges, and what the statement's own rows remark."""
+        """Return the ranges, intervals of the clamped values where there is one row, and what its own rows remark."""
         told = []
         for text, ((low, high), is_sure) in zip(self._texts(), self.rule.found(released[0]), strict=True):
             why = "values beyond it count as its ends"
             if not is_sure:
                 why = "no octave of users stands out from its noise, so that it may be far from the values; " + why
             told.append(f"the range of {text} was chosen as {low:g} to {high:g}; {why}")
+        told += self._clamped(released)
         inner = getattr(_innermost(self._rows(released)), "remarks", None)
         return tuple(told) if inner is None else (*told, *inner(released[1]))
+
+    def _clamped(self, released: Any) -> Iterator[str]:
+        """Yield the 95 % interval of each value of clamped records, whose true one has none; of one row."""
+        rows = self.of_capped().frame(released, 0.95)
+        if len(rows) != 1:
+            return
+        for item in self.rule.query.items:
+            ends = [rows[f"{item.name}{end}"][0] for end in ("_low", "_high") if f"{item.name}{end}" in rows.columns]
+            if item.is_ranged and len(ends) == 2 and None not in ends:
+                yield f"95 % interval of {item.name} of the values within its range: {ends[0]:.6g} to {ends[1]:.6g}"
 
     def _texts(self) -> list[str]:
         """Return of each argument the first aggregate that it is of, as it was written."""

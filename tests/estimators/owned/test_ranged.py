@@ -145,7 +145,8 @@ def test_means_are_of_clamped_values_and_say_so() -> None:
         least, most = finisher.diagnostics(released)["range"]
         assert least <= 2.0
         assert 256.0 <= most <= 2048.0
-        (remark,) = finisher.remarks(released)
+        remark, interval = finisher.remarks(released)
+        assert interval == f"95 % interval of avg_x of the values within its range: {low:.6g} to {high:.6g}"
         assert (
             remark == f"the range of avg of {X} was chosen as {least:g} to {most:g}; values beyond it count as its ends"
         )
