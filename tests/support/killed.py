@@ -13,10 +13,10 @@ from typing import Any
 __all__ = ["child", "killed_at", "run_script", "states_left"]
 
 
-def run_script(script: str, folder: Path, places: Sequence[float]) -> Any:
-    """Run a script in a fresh process on a folder and places; return what it printed last."""
+def run_script(script: str, folder: Path, places: Sequence[float], *more: str) -> Any:
+    """Run a script in a fresh process on a folder, places and texts; return what it printed last."""
     done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), json.dumps(places)],
+        [sys.executable, "-c", script, str(folder), json.dumps(places), *more],
         capture_output=True, text=True, timeout=900, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
     )  # fmt: skip

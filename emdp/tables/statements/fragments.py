@@ -34,7 +34,10 @@ __all__ = [
     "subtract",
     "text",
     "total",
+    "written",
 ]
+
+DIALECT = "duckdb"
 
 TYPE_NAMES = {
     "DOUBLE": exp.DataType.Type.DOUBLE,
@@ -200,3 +203,14 @@ def select(columns: Mapping[str, Sql], relation: Sql) -> exp.Select:
     """
     named = [exp.alias_(value, name, quoted=True, copy=False) for name, value in columns.items()]
     return exp.Select(expressions=named).from_(relation, copy=False)
+
+
+def written(query: Sql) -> str:
+    """Return the text of a statement for DuckDB, which may change the tree: for what is not looked at again.
+
+    A copy of the tree would take as long as its text.
+
+    >>> written(select({"y": column("x")}, exp.to_table("t")))
+    'SELECT "x" AS "y" FROM "t"'
+    """
+    return query.sql(DIALECT, identify=True, copy=False)

@@ -55,9 +55,13 @@ __all__ = [
     "OwnedStatement",
     "by_user",
     "capped_parts",
+    "group_columns",
     "has_owner",
     "linked_columns",
+    "of_users",
+    "over_users",
     "owned_coordinates",
+    "owned_rows",
     "owned_statement",
     "private_columns",
     "summed",
@@ -72,7 +76,7 @@ ROWS, ALL_ROWS, GROUPS = "row_count", "all_rows", "group_count"
 class OwnedStatement:
     """A checked statement."""
 
-    query: exp.Select  # A row a cell that has rows: its number, then the sum of each part in units of `2**-UNIT_BITS`
+    query: exp.Query  # A row a cell that has rows: its number, then the sum of each part in units of `2**-UNIT_BITS`
     lookups: Mapping[str, pl.DataFrame]  # Lists of keys, and public tables, that it joins
 
 
@@ -98,8 +102,12 @@ def _columns_by_table(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[str, 
 def owned_statement(table: TableFacts, totals: OwnedTotals, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
     """Return the statement of some capped sums, with functions of a row as an engine writes them."""
     made, lookups = by_user(table, totals, writing)
-    query = _octaves(made, totals) if isinstance(totals, OwnedOctaves) else _sums(made, totals)
-    return OwnedStatement(query, lookups)
+    return OwnedStatement(over_users(made, totals), lookups)
+
+
+def over_users(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:
+    """Return the sums over users, by cell, of a row a user and group."""
+    return _octaves(by_user, totals) if isinstance(totals, OwnedOctaves) else _sums(by_user, totals)
 
 
 def by_user(
@@ -111,6 +119,16 @@ def by_user(
     """
     maker = RowsMaker(table, totals.public, used_columns(totals), writing)
     rows = maker.rows(totals.relation)
+    keys, sums = group_columns(totals)
+    made = sql.select({OWNER: sql.column(OWNER), **keys, **sums}, owned_rows(rows, totals, writing))
+    made = made.group_by(sql.column(OWNER), *(key.copy() for key in keys.values()), copy=False)
+    return of_users(made.subquery("grouped", copy=False), totals, table), {**maker.lookups, **lists(totals.keys)}
+
+
+def owned_rows(
+    rows: OwnedRows, totals: OwnedTotals | OwnedGroups | OwnedKeys, writing: RowsWriting, **more: Sql
+) -> Sql:
+    """Return the rows with their owner, keys and arguments, and some columns more."""
     if rows.owner is None:
         raise InternalError("sums were asked for of rows that nobody owns; please report this.")
     named: dict[str, Sql] = {OWNER: rows.owner.copy()}
@@ -125,8 +143,7 @@ def by_user(
         for place, argument in enumerate(totals.arguments)
         if argument.weight is not None
     }
-    made = _by_user(rows.select(named).subquery("owned_rows", copy=False), totals, table)
-    return made, {**maker.lookups, **lists(totals.keys)}
+    return rows.select({**named, **more}).subquery("owned_rows", copy=False)
 
 
 def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> list[Fraction]:
@@ -191,9 +208,9 @@ def _place_of_zero(argument: Argument) -> int:
     return place
 
 
-def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups | OwnedKeys, table: TableFacts) -> exp.Select:
-    """Return a row a user and group: how many rows, and of each argument how many values and their sums."""
-    keys = {f"key_{place}": sql.column(f"key_{place}") for place in range(len(totals.keys))}
+def group_columns(totals: OwnedTotals | OwnedGroups | OwnedKeys) -> tuple[dict[str, Sql], dict[str, Sql]]:
+    """Return the keys of rows, and of a user and group how many rows, and of each argument how many values and sums."""
+    keys: dict[str, Sql] = {f"key_{place}": sql.column(f"key_{place}") for place in range(len(totals.keys))}
     sums: dict[str, Sql] = {ROWS: exp.Count(this=exp.Star())}
     for place, argument in enumerate(totals.arguments):
         value = sql.column(f"argument_{place}")
@@ -211,11 +228,15 @@ def _by_user(rows: Sql, totals: OwnedTotals | OwnedGroups | OwnedKeys, table: Ta
             rest = sql.subtract(sql.integer(UNIT), value.copy())
             sums[f"first_{place}"] = _total(_square(rest))
             sums[f"last_{place}"] = _total(_square(value))
-    made = sql.select({OWNER: sql.column(OWNER), **keys, **sums}, rows)
-    made = made.group_by(sql.column(OWNER), *(key.copy() for key in keys.values()), copy=False)
-    return sql.select(
-        {name: sql.column(name) for name in (OWNER, *keys, *sums)}, made.subquery("grouped", copy=False)
-    ).where(has_owner(table), copy=False)
+    return keys, sums
+
+
+def of_users(grouped: Sql, totals: OwnedTotals | OwnedGroups | OwnedKeys, table: TableFacts) -> exp.Select:
+    """Return the rows of a user and group that are of a user who counts."""
+    keys, sums = group_columns(totals)
+    return sql.select({name: sql.column(name) for name in (OWNER, *keys, *sums)}, grouped).where(
+        has_owner(table), copy=False
+    )
 
 
 def has_owner(table: TableFacts) -> Sql:

@@ -26,7 +26,8 @@ from emdp.rows.nodes import Column
 from emdp.spaces import Space, Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
-from emdp.tables.statements.compile import elsewhere_parts, item_rows, label_text, name_in_items
+from emdp.tables.statements.bags import BROKEN, DIGEST, broken_test, finite_parts, label_tables, record_hash
+from emdp.tables.statements.compile import elsewhere_parts, item_rows, label_text, lookup_join, name_in_items
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.owned_links import with_owner
 from emdp.tables.statements.owned_shapes import (
@@ -41,6 +42,9 @@ from emdp.tables.statements.owned_shapes import (
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = ["OWNER", "OwnedRows", "RowsMaker", "public_type"]
+
+THERE = "is_there"
+"""Name of a column of public tables that is never NULL."""
 
 MOST_LABELS = 1_000
 """Labels of a column that are written into a statement."""
@@ -67,13 +71,14 @@ PUBLIC_TYPES: Mapping[Any, str] = {
 
 @dataclass(frozen=True, eq=False)
 class RowsMaker:
-    """Relations to rows."""
+    """Relations to rows; with ``is_checked`` no record is left out or doubled (:mod:`.owned_rules`)."""
 
     table: TableFacts
     public: Mapping[str, pl.DataFrame]
     used: Mapping[str, tuple[Column, ...]]
     writing: RowsWriting = DUCKDB_ROWS
     lookups: dict[str, pl.DataFrame] = field(default_factory=dict)
+    is_checked: bool = False
 
     def rows(self, relation: Relation) -> OwnedRows:
         if isinstance(relation, Private):
@@ -107,7 +112,11 @@ class RowsMaker:
         if relation.condition is not None:
             conditions.append(self.writing.row_expression(relation.condition, both.column))
         condition = sql.both(conditions) if conditions else exp.true()
-        join = exp.Join(this=other.source, side="LEFT" if relation.is_left else "", on=condition)
+        if self.is_checked and not relation.is_left and isinstance(relation.other, Public):
+            there = sql.negate(sql.is_null(sql.column(THERE, f"public_{relation.other.alias}")))
+            both = replace(both, conditions=(*both.conditions, there))
+        is_left = relation.is_left or self.is_checked
+        join = exp.Join(this=other.source, side="LEFT" if is_left else "", on=condition)
         return replace(both, joins=(*inner.joins, join))
 
     def _derived(self, relation: Derived, inner: OwnedRows) -> OwnedRows:
@@ -130,9 +139,16 @@ class RowsMaker:
         name = f"private_{relation.alias}"
         used = self.used.get(relation.alias, ())
         own = self.table.private_tables()[relation.source or self.table.name]
-        rows, values = _private_rows(own, [column.name for column in used], self.writing)
+        rows, values = _private_rows(own, [column.name for column in used], self.writing, is_checked=self.is_checked)
         named = {f"column_{place}": value for place, value in enumerate(values.values())}
+        if self.is_checked:
+            named |= {BROKEN: broken_test(own.space), DIGEST: record_hash(own.space)}
         made = with_owner(self.table, own, named, rows)
+        if self.is_checked:
+            finite = finite_parts(own.space, range(len(own.space.parts)))
+            self.lookups.update(label_tables(own.space, finite))
+            for index in finite:
+                made = made.join(lookup_join(index), copy=False)
         places = {own: place for place, own in enumerate(values)}
         known = {column: sql.column(f"column_{places[column.name]}", name) for column in used}
         return OwnedRows(made.subquery(name, copy=False), sql.column(OWNER, name), known)
@@ -143,7 +159,9 @@ class RowsMaker:
         own = self.used.get(relation.alias, ())
         kept = [frame.get_column(column.name).alias(f"column_{place}") for place, column in enumerate(own)]
         # Rows count, also where nobody names a column of them.
-        self.lookups[name] = pl.DataFrame(kept or [pl.Series("none", [1] * len(frame), dtype=pl.Int64)])
+        if self.is_checked or not kept:
+            kept.append(pl.Series(THERE, [1] * len(frame), dtype=pl.Int64))
+        self.lookups[name] = pl.DataFrame(kept)
         known = {
             column: self.writing.read_as(sql.column(f"column_{place}", name), public_type(frame.schema[column.name]))
             for place, column in enumerate(own)
@@ -170,7 +188,9 @@ def public_type(dtype: Any) -> str:
     return PUBLIC_TYPES.get(dtype.base_type(), str(dtype))
 
 
-def _private_rows(table: TableFacts, names: Sequence[str], writing: RowsWriting) -> tuple[exp.Select, dict[str, Sql]]:
+def _private_rows(
+    table: TableFacts, names: Sequence[str], writing: RowsWriting, *, is_checked: bool = False
+) -> tuple[exp.Select, dict[str, Sql]]:
     """Return the records with their user, and what the columns are read as: those of the space after its rule."""
     space = table.space
     if any(isinstance(part, Words) for part in space.parts):
@@ -188,9 +208,9 @@ def _private_rows(table: TableFacts, names: Sequence[str], writing: RowsWriting)
     for index in gone:
         if space.parts[index].labels is not None:
             others.setdefault(space.parts[index].columns[0], f"label_{index}")
-    rows = item_rows(
-        table, sorted({*(index for index, _ in cleaned.values()), *_continuous(space, gone)}), others=others
-    )
+    parts = {*(index for index, _ in cleaned.values()), *_continuous(space, gone)}
+    every = range(len(space.parts)) if is_checked else sorted(parts)
+    rows = item_rows(table, every, flags=is_checked, others=others)
     for index in gone:
         rows = _without_absent(rows, index, space.parts[index], others)
     values: dict[str, Sql] = {}

@@ -15,7 +15,6 @@ from emdp.questions.owned.totals import OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source, check_types
 from emdp.tables.engines.duckdb.execution import (
-    DIALECT,
     check_on_no_rows,
     fetch_frame,
     hidden_errors,
@@ -27,7 +26,7 @@ from emdp.tables.facts import TableFacts
 from emdp.tables.statements.bags import BREACH, bag_statement
 from emdp.tables.statements.cells import CellStatement, cell_statement
 from emdp.tables.statements.corners import coordinates
-from emdp.tables.statements.fragments import Sql
+from emdp.tables.statements.fragments import Sql, written
 from emdp.tables.statements.linear import LinearStatement, finished_means, linear_statement
 from emdp.tables.statements.rules import Breach, Rule, breaches_statement, invalid_items, rules_statement
 
@@ -78,12 +77,13 @@ class DuckDBEngine:
         self, table: TableFacts, aggregation: Aggregation | OwnedTotals
     ) -> tuple[Statistic, ...] | None:
         # Data are checked once, and asked often.
+        if isinstance(aggregation, OwnedTotals):
+            return _owned_checked(table, aggregation)
         from emdp.tables.statements.cell_rules import may_be_checked, rows_if_held
         from emdp.tables.statements.checked import checked_statement
 
-        if isinstance(aggregation, OwnedTotals) or not may_be_checked(table, aggregation):
+        if not may_be_checked(table, aggregation):
             return None
-
         if aggregation.is_plain:
             statement = checked_statement(table, aggregation.values)
             (row,) = _with_declared(table, statement.means.query, statement.means.lookups)
@@ -130,18 +130,18 @@ class DuckDBEngine:
             if not table.source.is_opened_anew:
                 open_ahead(table.source)
             _check_declared(connection, table)
-            row = run(connection, statement.query.sql(DIALECT, identify=True))[0]
+            row = run(connection, written(statement.query))[0]
         return statement.broken(row)
 
     def count_breaches(self, table: TableFacts) -> tuple[Breach, ...]:
         statement = breaches_statement(table)
         with opened(table.source, statement.lookups, table.users.keys) as connection:
-            return statement.breaches(run(connection, statement.query.sql(DIALECT, identify=True))[0])
+            return statement.breaches(run(connection, written(statement.query))[0])
 
     def fetch_bag(self, table: TableFacts, user: Any) -> pl.DataFrame | None:
         query, lookups = bag_statement(table, str(user))
         with opened(table.source, lookups, table.users.keys) as connection:
-            frame = fetch_frame(connection, query.sql(DIALECT, identify=True))
+            frame = fetch_frame(connection, written(query))
         if frame.get_column(BREACH).any():
             raise DataRuleError(invalid_items(table).sentence())
         return frame.drop(BREACH) if len(frame) else None
@@ -149,7 +149,7 @@ class DuckDBEngine:
     def fetch_users(self, table: TableFacts) -> Hidden[pl.Series]:
         from emdp.tables.statements.items import user_keys_statement
 
-        text = user_keys_statement(table).sql(DIALECT, identify=True)
+        text = written(user_keys_statement(table))
         with opened(table.source, {}, table.users.keys) as connection:
             return Hidden(fetch_frame(connection, text).to_series())
 
@@ -184,7 +184,7 @@ def _compiled(table: TableFacts, expressions: tuple[Expression, ...]) -> tuple[L
     found = known.get(expressions)
     if found is None:
         statement = linear_statement(table, expressions)
-        found = statement, statement.query.sql(DIALECT, identify=True)
+        found = statement, written(statement.query)
         if len(known) >= MOST_STATEMENTS:
             known.clear()
         known[expressions] = found
@@ -198,20 +198,31 @@ def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> "tuple[OwnedState
     found = known.get(totals)
     if found is None:
         statement = owned_statement(table, totals)
-        found = known[totals] = statement, statement.query.sql(DIALECT, identify=True)
+        found = known[totals] = statement, written(statement.query)
     return found
+
+
+def _owned_checked(table: TableFacts, totals: OwnedTotals) -> tuple[Statistic, ...] | None:
+    from emdp.tables.statements.owned import owned_coordinates
+    from emdp.tables.statements.owned_rules import checked_owned, may_be_checked, rows_if_held
+
+    if not may_be_checked(table, totals):
+        return None
+    statement = checked_owned(table, totals)
+    rows = rows_if_held(_with_declared(table, statement.query, statement.lookups))
+    return None if rows is None else (Statistic(owned_coordinates(totals, rows)),)
 
 
 def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatement, str]":
     from emdp.tables.statements.owned_frames import frame_statement
 
     statement = frame_statement(table, wanted)
-    return statement, statement.query.sql(DIALECT, identify=True)
+    return statement, written(statement.query)
 
 
 def _with_declared(table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
     """Return the rows of a statement that checks the rules: of the declared columns, or none at all."""
-    text = query.sql(DIALECT, identify=True)
+    text = written(query)
     table.source.check_files(table.source_columns)
     # An interrupt is one wherever it comes; of all else nothing is said.
     with hidden_errors(), opened(table.source, lookups, table.users.keys) as connection:
@@ -255,5 +266,5 @@ def _compiled_cells(table: TableFacts, aggregation: Aggregation) -> tuple[CellSt
     found = known.get(aggregation)
     if found is None:
         statement = cell_statement(table, aggregation)
-        found = known[aggregation] = statement, statement.query.sql(DIALECT, identify=True)
+        found = known[aggregation] = statement, written(statement.query)
     return found

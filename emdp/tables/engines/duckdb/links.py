@@ -1,8 +1,9 @@
 """Check of linked tables by DuckDB: keys, links, and the number of users over all of them."""
 
 from emdp.tables.base import check_types, quote_name
-from emdp.tables.engines.duckdb.execution import DIALECT, opened, run
+from emdp.tables.engines.duckdb.execution import opened, run
 from emdp.tables.facts import TableFacts
+from emdp.tables.statements.fragments import written
 from emdp.tables.statements.link_rules import key_columns, link_breaches, links_statement
 from emdp.tables.statements.rules import Breach
 
@@ -18,7 +19,7 @@ def broken_links(table: TableFacts) -> tuple[Breach, ...]:
         If a source has other columns than were declared, or cannot be read to its end.
     """
     sources = {own.view: own.source for own in table.linked.values()}
-    statement = links_statement(table).sql(DIALECT, identify=True)
+    statement = written(links_statement(table))
     with opened(table.source, {}, table.users.keys, linked=sources) as connection:
         for name, own in table.private_tables().items():
             found = {row[0]: row[1] for row in run(connection, f"DESCRIBE {quote_name(own.view)}")}
