@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from emdp.sql.views import read_view
 from emdp.tables.base import Source
 from emdp.tables.column_types import parsed_columns
 from emdp.tables.source import DEFAULT_WAIT, open_source
@@ -27,6 +26,9 @@ def viewed(path: str, entry: Mapping[str, Any]) -> str | Source:
     """
     if "view" not in entry:
         return path
+    # Loaded where it is needed.
+    from emdp.sql.views import read_view
+
     source = open_source(path, wait=float(entry.get("wait", DEFAULT_WAIT)), header=entry.get("header"))
     types = parsed_columns(entry["columns"]) if "columns" in entry else source.schema()
     return view_source(source, read_view(entry["view"], source_kinds(types)), types)

@@ -1,9 +1,9 @@
 """Random bits: from the operating system's generators, or from the test switch's.
 
-Every sampler of the package takes its bits here. Most use :func:`random_words`: OpenSSL's generator, a stream cipher
-(AES-256 in counter mode, NIST SP 800-90A) keyed by the operating system, keyed anew after a fork, and one for each
-thread. It gives a word in 1.2 ns, the operating system's own generator in 20. More bits of a variable that 64 do not
-decide are :func:`random_bytes`, from the operating system itself.
+Every sampler of the package takes its bits here. Most use :func:`random_words`: where many are asked for, OpenSSL's
+generator, a stream cipher (AES-256 in counter mode, NIST SP 800-90A) keyed by the operating system, keyed anew after a
+fork, and one for each thread. It gives a word in 1.2 ns, the operating system's own generator, which gives few, in 20.
+More bits of a variable that 64 do not decide are :func:`random_bytes`, from the operating system itself.
 :mod:`emdp.testing` alone replaces both, by entering :func:`seeded_source`: the same code runs on a seeded stream, and
 whatever is drawn inside is reproducible and therefore not private.
 """
@@ -18,10 +18,14 @@ import numpy.typing as npt
 
 __all__ = ["is_seeded", "random_below", "random_bytes", "random_words", "seeded_source"]
 
+_FEW_WORDS = 2**9
+# Asked of the operating system, in 10 microseconds: a process that asks for no more never loads OpenSSL's generator.
+
 _WORDS_AT_ONCE = 2**17
 # Asked of OpenSSL in one call: 1 MiB, far below its limit of 2^31 - 1 bytes.
 
-_seeded: ContextVar[np.random.Generator | None] = ContextVar("emdp_seeded_source", default=None)
+# Not a name here but a text: numpy loads its generators, which the test switch alone uses, where one is named.
+_seeded: "ContextVar[np.random.Generator | None]" = ContextVar("emdp_seeded_source", default=None)
 
 
 def random_bytes(count: int) -> bytes:
@@ -68,6 +72,8 @@ def random_words(count: int) -> npt.NDArray[np.uint64]:
     if generator is not None:
         words: npt.NDArray[np.uint64] = generator.bit_generator.random_raw(count)
         return words
+    if count <= _FEW_WORDS:
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()
     # Lazy: ssl takes 15 ms to import.
     from ssl import RAND_bytes
 

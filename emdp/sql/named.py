@@ -1,5 +1,7 @@
 """Tables that a text names, and its words, before anything is known of the tables."""
 
+from functools import lru_cache
+
 from sqlglot import exp
 
 from emdp.sql.measured import reads_measures
@@ -18,6 +20,7 @@ def spelled(text: str) -> str:
     return " ".join(text[token.start : token.end + 1] for token in tokenise(text))
 
 
+@lru_cache(maxsize=64)
 def tables_named(text: str) -> tuple[str, ...]:
     """Return the names after FROM and JOIN in all statements of a text, as written, each once.
 

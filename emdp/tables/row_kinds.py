@@ -7,7 +7,6 @@ import polars as pl
 from emdp.rows.types import Kind
 from emdp.spaces import Grid, Words
 from emdp.tables.facts import TableFacts
-from emdp.tables.statements.owned_rows import public_type
 from emdp.tables.statements.rows import kind_of_type
 
 __all__ = ["public_kinds", "record_kinds"]
@@ -40,5 +39,8 @@ def public_kinds(frame: pl.DataFrame) -> Mapping[str, Kind]:
     >>> public_kinds(pl.DataFrame({"zone": [1], "name": ["a"], "list": [[1]]}))
     {'zone': <Kind.BIGINT: 'BIGINT'>, 'name': <Kind.TEXT: 'TEXT'>}
     """
+    # Loaded where it is needed.
+    from emdp.tables.statements.owned_rows import public_type
+
     read = {name: kind_of_type(public_type(dtype)) for name, dtype in frame.schema.items()}
     return {name: kind for name, kind in read.items() if kind is not None}

@@ -20,7 +20,8 @@ def test_words_are_as_many_as_asked_and_writable(count: int) -> None:
 
 
 def test_every_bit_is_fair_and_words_differ() -> None:
-    for words in (random_words(200_000), seeded_words(1, 200_000)):
+    few = np.concatenate([random_words(400) for _ in range(500)])
+    for words in (random_words(200_000), seeded_words(1, 200_000), few):
         ones = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0, dtype=np.int64)
         assert np.all(np.abs(ones - 100_000) < 7 * np.sqrt(50_000))
         assert np.unique(words).size == words.size
