@@ -52,6 +52,7 @@ def test_words_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ssl, "RAND_bytes", record)
     monkeypatch.setattr(rng, "_WORDS_AT_ONCE", 4)
+    monkeypatch.setattr(rng, "_FEW_WORDS", 9)
     assert random_words(10).size == 10
     assert sizes == [32, 32, 16]
 
