@@ -1,5 +1,6 @@
 """Random words: their number, their bits, the test switch, and blocks of the operating system's generator."""
 
+import os
 import subprocess
 import sys
 
@@ -64,8 +65,10 @@ def test_a_failing_generator_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ssl.SSLError("no entropy")
 
     monkeypatch.setattr(ssl, "RAND_bytes", fail)
-    with pytest.raises(ssl.SSLError):
-        random_words(1)
+    monkeypatch.setattr(os, "urandom", fail)
+    for count in (1, 10_000):
+        with pytest.raises(ssl.SSLError):
+            random_words(count)
 
 
 def test_the_switch_needs_no_ssl() -> None:
@@ -75,8 +78,9 @@ def test_the_switch_needs_no_ssl() -> None:
 
 def test_a_forked_process_has_other_words() -> None:
     code = (
-        "import os; from emdp.noise.rng import random_words; random_words(1); r, w = os.pipe();\n"
-        "if os.fork() == 0:\n    os.write(w, random_words(4).tobytes()); os._exit(0)\n"
-        "assert os.read(r, 32) != random_words(4).tobytes(); os.wait()"
+        "import os; from emdp.noise.rng import random_words; random_words(1); random_words(600); r, w = os.pipe();\n"
+        "if os.fork() == 0:\n    os.write(w, random_words(4).tobytes() + random_words(600).tobytes()); os._exit(0)\n"
+        "assert os.read(r, 32) != random_words(4).tobytes()\n"
+        "assert os.read(r, 4800) != random_words(600).tobytes(); os.wait()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
