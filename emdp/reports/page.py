@@ -294,7 +294,8 @@ def _figures(outcome: EntryOutcome, name: str) -> tuple[_Figure, ...]:
         # A line from one name to the next would mean nothing.
         is_named = any(answer.frame.schema[key] == pl.String for key in answer.shape.keys)
         kind = "bar" if kind == "line" and is_named else kind
-        picture = draw(answer.drawn, answer.columns, answer.shape, kind=kind)
+        drawn = answer.drawn
+        picture = draw(drawn, answer.columns, answer.shape, kind=kind)
     except EmdpError as error:
         return (_Figure("", f"There is no picture: {error}"),)
     if picture is None:
@@ -303,7 +304,8 @@ def _figures(outcome: EntryOutcome, name: str) -> tuple[_Figure, ...]:
     names = [column.name for column in answer.columns]
     more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
     caption = CAPTIONS[chosen].format(names=", ".join(names[:FEW_NAMES]) + more)
-    caption += "" if answer.redrawn is None else FITTED
+    # of several parts, and of pairs, the released shares themselves are drawn
+    caption += "" if drawn.equals(answer.frame) else FITTED
     return (_figure(picture, caption, name), *lines)
 
 

@@ -363,10 +363,12 @@ def test_a_report_draws_the_fit_of_a_measure(folder: Path) -> None:
     )
     definition = DEFINITION.partition("[[entry]]")[0].replace("6.0", "20.0")
     (folder / "visits.toml").write_text(
-        definition + '[[entry]]\ntitle = "Map"\nquery = "SELECT WITH EMD_PRIVACY MEASURE(*) AS nyc FROM visits"\n'
+        definition
+        + '[[entry]]\ntitle = "Map"\nquery = "SELECT WITH EMD_PRIVACY MEASURE(*) AS nyc FROM visits"\n'
+        + '[[entry]]\ntitle = "Pairs"\nquery = "SELECT WITH EMD_PRIVACY MEASURE(PAIRS()) AS both FROM visits"\n'
     )
     found = run_report(*checked(folder))
-    (outcome,) = found.outcomes
+    outcome, _ = found.outcomes
     answer = outcome.answer
     assert answer.measured
     assert answer.frame["nyc"].to_list() == list(answer.measured)
@@ -374,8 +376,10 @@ def test_a_report_draws_the_fit_of_a_measure(folder: Path) -> None:
     assert shares.min() >= 0
     assert shares.sum() == pytest.approx(1.0)
     assert answer.drawn["nyc_low"].equals(answer.frame["nyc_low"])
-    shown = page(found, [["map.csv"]])
+    shown = page(found, [["map.csv"], ["pairs.csv"]])
     assert "Map of nyc: the fitted measure at the released nodes" in shown
+    # what is drawn of pairs are the released shares themselves
+    assert "Values of both, with 95 % intervals</figcaption>" in shown
     again = run_report(*checked(folder))
     assert again.outcomes[0].is_reused
     assert again.outcomes[0].answer.drawn.equals(answer.drawn)
