@@ -68,6 +68,37 @@ def previewed(table: emdp.Table, rest: str, public: dict[str, Any]) -> Callable[
     return run
 
 
+def released(kind: str, alpha: float) -> Callable[[int], Callable[[], object]]:
+    """Return the preview of an item-wise release on a map of cells, by the cells along each side."""
+
+    def make(side: int) -> Callable[[], object]:
+        table = emdp.read(
+            pl.DataFrame({"user": [1], "lat": [40.7], "lon": [-74.0]}),
+            user="user",
+            space=places(side),
+            users=100_000,
+            records=100,
+        )
+        ledger = Path(tempfile.mkdtemp()) / "plans.ledger"
+        budget = emdp.EmdDP(alpha=1e6, delta=1e-3, sizes="bounded")
+        session = emdp.Session(table, budget=budget, ledger=ledger)
+        question = emdp.itemwise(getattr(emdp.randomizers, kind), alpha=alpha, delta=1e-12)
+        return lambda: session.preview(question)
+
+    return make
+
+
+def by_user(users: int) -> Callable[[], object]:
+    """Return the preview of a mean of users' means from mixed messages."""
+    frame = pl.DataFrame({"user": [1], "x": [0.5]})
+    table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 100), users=users)
+    ledger = Path(tempfile.mkdtemp()) / "plans.ledger"
+    session = emdp.Session(table, budget=emdp.UserDP(10.0, 1e-3), ledger=ledger)
+    price: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "model": "shuffle", "records": 100}
+    question = emdp.user_mean(emdp.expressions.col("x"), spread=1.0, between=0.5, **price)
+    return lambda: session.preview(question)
+
+
 def law(kind: str, space: emdp.Space, alpha0: float) -> Callable[[], object]:
     """Return the making of a randomizer's weights."""
     return lambda: getattr(emdp.randomizers, kind)(space, alpha0).alpha0
@@ -84,6 +115,10 @@ CASES: dict[str, tuple[str, Callable[[int], Callable[[], object]], int, int]] = 
         17,
         64,
     ),
+    "release-optimal": ("a release by `Optimal` on a map of 20 x 20, previewed", released("Optimal", 25.0), 3, 20),
+    "release-32": ("a release by `Exponential` on a map of 32 x 32, previewed", released("Exponential", 25.0), 3, 32),
+    "release-64": ("a release by `Exponential` on a map of 64 x 64, previewed", released("Exponential", 25.0), 3, 64),
+    "user-mean": ("`user_mean` of 1,000,000 users from mixed messages, previewed", by_user, 1_000, 1_000_000),
     "shuffle": (
         "`shuffle_alpha0(25, 1000, 10**8, 1e-12)`",
         lambda m: lambda: emdp.privacy.shuffle_alpha0(25.0, m, 10**8, 1e-12),

@@ -27,6 +27,7 @@ from emdp.cli.options import (
     users_of,
 )
 from emdp.cli.output import check_place, is_kept, write_file
+from emdp.cli.progress import PLANNING, waiting
 from emdp.cli.sql import has_charges
 from emdp.cli.stopping import break_off_reads
 
@@ -126,13 +127,15 @@ def _look(
 
     # What is refused must not so much as make a ledger.
     budgets = promises if isinstance(promises, tuple) else (promises,)
-    plan = plan_profile(table, table.names(), options, budgets)
+    with waiting(PLANNING):
+        plan = plan_profile(table, table.names(), options, budgets)
     if (is_ahead or only_sql) and not has_charges(ledger, table.account):
         # Looking ahead must not make a ledger, nor declare anything in it.
         ledger = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "preview.ledger")
     session = stack.enter_context(Session(table, budget=promises, ledger=ledger, period=period))
     if is_ahead or only_sql:
-        shown = session.profile_preview_of(plan)
+        with waiting(PLANNING):
+            shown = session.profile_preview_of(plan)
         print(shown.sql if only_sql else shown.explain())
         return
     _answer(session, plan, fresh=fresh, out=out)

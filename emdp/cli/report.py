@@ -11,7 +11,7 @@ import typer
 
 from emdp.base.errors import BudgetExceededError, UsageError
 from emdp.cli.output import check_place, is_kept
-from emdp.cli.progress import progress_bar
+from emdp.cli.progress import PLANNING, progress_bar, waiting
 from emdp.cli.sql import FreshOption, PeriodOption, looking_ahead
 from emdp.cli.tables import preview_text, table_width
 
@@ -46,7 +46,8 @@ def run(
     """
     from emdp.reports.checking import check_definition
 
-    checked, loaded = check_definition(definition, catalog=catalog, period=period)
+    with waiting(PLANNING):
+        checked, loaded = check_definition(definition, catalog=catalog, period=period)
     if dry_run:
         if not _show_costs(checked, loaded, fresh=fresh):
             raise typer.Exit(BudgetExceededError.exit_status)

@@ -17,13 +17,16 @@ law is a mixture: ``P_g/2^62`` for each ``g``, and with ``A/2^62`` the law ``(2^
 :mod:`emdp.noise.multinomial`, the second, which some ``2^-55`` of the draws need, by whole numbers of any length.
 The floors may be any smaller integers: the remainders make up for them.
 
-A row with an owner costs ``log2 k`` draws of one outcome; all others together some ``k`` times the deviation of a size
-binomials, however many they are.
+Rows of one owner and size are cut together too, as a multinomial, where they are many: rows are exchangeable, so that
+the numbers of them that have each half's size are all that the next cut needs. Where few rows share an owner and a size
+each costs one outcome a level; all others together some ``k`` times the deviation of a size binomials for each owner,
+however many they are.
 """
 
 import math
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +35,7 @@ from emdp.base.arrays import Integers
 from emdp.base.checks import check_count
 from emdp.base.errors import InternalError, UsageError
 from emdp.noise.arrays import check_integer_array
+from emdp.noise.binomial import MAX_ITEMS
 from emdp.noise.multinomial import draw_outcomes, draw_tree_counts
 from emdp.noise.rng import random_below
 
@@ -49,9 +53,17 @@ _KEPT = 62
 _ENTRIES = 2**19
 # Leaves of multinomials that are drawn together: some megabytes.
 
+_SHARED = 2
+# Rows of one owner and size for each outcome from which on they are cut as a multinomial.
+
 
 def draw_set_counts(
-    places: int, owners: npt.ArrayLike, sizes: npt.ArrayLike, unowned: Mapping[int, int] | None = None
+    places: int,
+    owners: npt.ArrayLike,
+    sizes: npt.ArrayLike,
+    unowned: Mapping[int, int] | None = None,
+    *,
+    counts: npt.ArrayLike | None = None,
 ) -> Integers:
     """Draw how many of some random sets hold each place, exactly.
 
@@ -65,6 +77,8 @@ def draw_set_counts(
         How many of the other places each set has, from 0 to ``places - 1``.
     unowned : mapping of int to int, optional
         How many sets of all places there are of a size, besides.
+    counts : array-like of int, shape (rows,), optional
+        How many sets each row stands for, at most ``MAX_ITEMS``; 1 by default.
 
     Returns
     -------
@@ -80,7 +94,13 @@ def draw_set_counts(
     size = check_integer_array("sizes", sizes, low=0, high=places - 1)
     if own.size != size.size:
         raise UsageError("sizes must have one element for each of owners; pass arrays of one length.")
-    edges, node = np.array([0, places]), np.zeros(own.size, dtype=np.int64)
+    many = np.ones(own.size, dtype=np.int64)
+    if counts is not None:
+        many = check_integer_array("counts", counts, low=0, high=MAX_ITEMS)
+    if many.size != own.size:
+        raise UsageError("counts must have one element for each of owners; pass arrays of one length.")
+    rows = _Rows(own, np.zeros(own.size, dtype=np.int64), size, many).merged(places)
+    edges = np.array([0, places])
     pool = np.zeros((1, places + 1), dtype=np.int64)
     for chosen, count in (unowned or {}).items():
         if check_count("unowned", chosen, minimum=0) > places:
@@ -90,18 +110,40 @@ def draw_set_counts(
         halves = np.stack([(blocks + 1) >> 1, blocks >> 1], axis=1)
         below = np.zeros((2 * len(blocks), int(halves.max()) + 1), dtype=np.int64)
         _cut_pool(pool, blocks, halves, below)
-        node, size = _cut_rows(own, node, size, edges, halves, below)
+        rows = _cut_rows(rows, edges, halves, below).merged(places)
         pool, edges = below, np.concatenate(([0], np.cumsum(halves.ravel())))
-    counts = np.zeros(places, dtype=np.int64)
+    found = np.zeros(places, dtype=np.int64)
     alone = np.flatnonzero(np.diff(edges))
-    counts[edges[alone]] = pool[alone, 1]
-    return counts
+    found[edges[alone]] = pool[alone, 1]
+    return found
 
 
-def _cut_rows(
-    own: Integers, node: Integers, size: Integers, edges: Integers, halves: Integers, below: Integers
-) -> tuple[Integers, Integers]:
-    """Cut each row at its owner's block: return its half and its size there; the other half joins the pool."""
+class _Rows(NamedTuple):
+    """How many rows there are of some owners, each with the block that the owner is in, and the size there."""
+
+    own: Integers
+    node: Integers
+    size: Integers
+    counts: Integers
+
+    def merged(self, places: int) -> "_Rows":
+        """Return one entry for each owner and size, which alone say how a row is cut."""
+        width = places + 1
+        key = self.own * width + self.size
+        filled = np.flatnonzero(self.counts)
+        if not filled.size:
+            return _Rows(*(part[:0] for part in self))
+        total, node = np.zeros(places * width, dtype=np.int64), np.zeros(places, dtype=np.int64)
+        np.add.at(total, key[filled], self.counts[filled])
+        node[self.own] = self.node
+        present = np.flatnonzero(total)
+        own, size = np.divmod(present, width)
+        return _Rows(own, node[own], size, total[present])
+
+
+def _cut_rows(rows: _Rows, edges: Integers, halves: Integers, below: Integers) -> _Rows:
+    """Cut rows at their owner's block: return them with their half and size there; the other half joins the pool."""
+    own, node, size, many = rows
     right = (own >= (edges[:-1] + halves[:, 0])[node]).astype(np.int64)
     blocks, width = halves.sum(axis=1), below.shape[1]
     largest, span = int(blocks.max()), int(blocks.max()) + 1
@@ -113,13 +155,35 @@ def _cut_rows(
     code = code[kind * span + size]
     asked = [_row_of(largest, *divmod(int(found), span)) for found in present]
     first, table = _table([_law(*one, _KEPT) for one in asked])
-    drawn = draw_outcomes(code, table) if own.size else code
-    inside = first[code] + drawn
-    for row in np.flatnonzero(drawn == table.shape[1] - 1):
-        inside[row] = _from_remainders(*asked[code[row]])
-    joined = np.bincount((2 * node + 1 - right) * width + size - inside, minlength=below.size)
-    below += joined.reshape(below.shape)
-    return 2 * node + right, inside
+    drawn = _outcomes_of(code, many, table)
+    at, place = np.nonzero(drawn[:, :-1])
+    inside, times = first[code[at]] + place, drawn[at, place]
+    for row in np.flatnonzero(drawn[:, -1]):
+        rare = [_from_remainders(*asked[code[row]]) for _ in range(int(drawn[row, -1]))]
+        at, inside = np.append(at, np.full(len(rare), row)), np.append(inside, rare)
+        times = np.append(times, np.ones(len(rare), dtype=np.int64))
+    np.add.at(below.reshape(-1), (2 * node + 1 - right)[at] * width + size[at] - inside, times)
+    return _Rows(own[at], (2 * node + right)[at], inside, times)
+
+
+def _outcomes_of(code: Integers, many: Integers, table: Integers) -> Integers:
+    """Return how many of so many rows of each code have each outcome: one multinomial each, or outcomes one by one."""
+    outcomes = table.shape[1]
+    drawn = np.zeros((code.size, outcomes), dtype=np.int64)
+    if not code.size:
+        return drawn
+    single = many < _SHARED * outcomes
+    rows = np.repeat(np.flatnonzero(single), many[single])
+    if rows.size:
+        flat = rows * outcomes + draw_outcomes(code[rows], table)
+        drawn += np.bincount(flat, minlength=drawn.size).reshape(drawn.shape)
+    shared = np.flatnonzero(~single)
+    step = max(1, _ENTRIES // outcomes)
+    for start in range(0, shared.size, step):
+        some = shared[start : start + step]
+        offsets = outcomes * np.arange(some.size + 1)
+        drawn[some] = draw_tree_counts(many[some], table[code[some]].ravel(), offsets).reshape(some.size, outcomes)
+    return drawn
 
 
 def _row_of(largest: int, kind: int, size: int) -> tuple[int, int, int]:

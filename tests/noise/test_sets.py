@@ -56,6 +56,18 @@ def test_counts_have_the_joint_law_of_all_sets(
     assert fit(seen, law) > 1e-9
 
 
+@pytest.mark.parametrize("shared", [0, 100])
+def test_rows_of_one_owner_and_size_are_cut_together_by_the_same_law(
+    shared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sets, "_SHARED", shared)
+    owners, sizes, counts = [1, 4, 4, 0, 4], [3, 1, 2, 2, 1], [2, 1, 1, 0, 1]
+    rows = [(own, size) for own, size, count in zip(owners, sizes, counts, strict=True) for _ in range(count)]
+    with seeded(shared):
+        seen = Counter(tuple(draw_set_counts(5, owners, sizes, counts=counts).tolist()) for _ in range(DRAWS))
+    assert fit(seen, exact_law(5, rows, {})) > 1e-9
+
+
 def test_weights_and_remainders_are_the_hypergeometric_law() -> None:
     for places, chosen, part in [(9, 4, 5), (40, 11, 20), (500, 130, 250), (6, 6, 3), (8, 0, 4)]:
         first, weights = sets._law(places, chosen, part, 62)
@@ -92,6 +104,12 @@ def test_many_sets_have_the_moments_of_uniform_ones(places: int, size: int) -> N
 def test_what_is_no_row_is_refused(places: int, owners: list[int], sizes: list[int], unowned: None) -> None:
     with pytest.raises(UsageError):
         draw_set_counts(places, owners, sizes, unowned)
+
+
+@pytest.mark.parametrize("counts", [[1], [1, -1], [1, 2**41]])
+def test_counts_of_rows_that_are_none_are_refused(counts: list[int]) -> None:
+    with pytest.raises(UsageError):
+        draw_set_counts(3, [0, 1], [1, 1], counts=counts)
 
 
 @pytest.mark.parametrize("unowned", [{4: 1}, {-1: 1}, {1: -1}])

@@ -17,6 +17,7 @@ from emdp.estimators.itemwise.rows import item_rows
 from emdp.estimators.messages import TRUST, MessagePlan
 from emdp.mechanisms.items.exponential import Exponential
 from emdp.mechanisms.items.finite import FiniteRandomizer
+from emdp.mechanisms.items.optimal import Optimal
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
@@ -32,6 +33,15 @@ __all__ = ["plan_itemwise"]
 
 CLOSE = 0.95
 """Share of the wanted alpha at which the search for a class's strength ends."""
+
+CLOSE_LARGE, LARGE = 0.5, 1_100
+"""The same for spaces with more items than the second: each further strength takes ten seconds."""
+
+CLOSE_PROGRAM, SLOPE_PROGRAM = 0.8, 0.75
+"""The same, and the slope, for :class:`Optimal`: each strength is a linear program, of some seconds at any size."""
+
+COARSE = 256
+"""Most cells of a coarser grid, whose strength is the first that is tried on a grid of more than ``SMALL``."""
 
 EVALUATIONS, FEWER, SMALL = 14, 6, 300
 """Most strengths that are tried, and of spaces with more items than the third: 1,000 take seconds to make."""
@@ -222,21 +232,32 @@ def _strongest(
     and what they say of the result is returned with it.
     """
     trial = _made(kind, space)
-    good = trial.at(shuffle_alpha0(alpha, size, pooled, delta, trial.w_min))
-    bounds = _bounds(good, size, pooled, delta)
-    if trial.law is None:
-        return good, bounds
     target = math.log(alpha)
-    low, high = (good.requested, _log_alpha(bounds)), None
-    for _ in range(EVALUATIONS if isinstance(trial, FiniteRandomizer) and trial.items.count <= SMALL else FEWER):
+    good = trial
+    bounds: tuple[ShuffleBound, ...] = ()
+    high: tuple[float, float] | None = None
+    guide = _coarser(kind, space, alpha, size, pooled, delta)
+    if guide is not None:
+        good = trial.at(guide)
+        bounds = _bounds(good, size, pooled, delta)
+        if _log_alpha(bounds) > target:
+            high, bounds = (guide, _log_alpha(bounds)), ()
+    if not bounds:
+        good = trial.at(shuffle_alpha0(alpha, size, pooled, delta, trial.w_min))
+        bounds = _bounds(good, size, pooled, delta)
+    if good.law is None:
+        return good, bounds
+    low: tuple[float, float] = (good.requested, _log_alpha(bounds))
+    close, slope, evaluations = _effort(trial)
+    for _ in range(evaluations):
         room = target - low[1]
-        if room < -math.log(CLOSE):
+        if room < -math.log(close):
             break
         if math.isinf(room):
             # So weak that it costs nothing: no line has been seen yet.
             guess = 2.0 * low[0] if high is None else 0.5 * (low[0] + high[0])
         elif high is None:
-            guess = low[0] + room / SLOPE
+            guess = low[0] + room / slope
         else:
             # Inside the bracket, not too near its ends: alpha may bend where another accountant takes over.
             share = min(max(0.97 * room / (high[1] - low[1]), 0.2), 0.8)
@@ -249,6 +270,26 @@ def _strongest(
         else:
             high = (guess, value)
     return good, bounds
+
+
+def _coarser(kind: type[Randomizer], space: Space, alpha: float, size: int, pooled: int, delta: float) -> float | None:
+    """Return the strength that a coarser grid of the same box allows, a public guess; None where none is needed."""
+    if not (issubclass(kind, Exponential) and isinstance(space, Grid) and math.prod(space.shape) > SMALL):
+        return None
+    side = max(int(COARSE ** (1 / len(space.shape)) + 1e-9), 2)
+    coarse = Grid(space.inner, tuple(min(count, side) for count in space.shape), diameter=space.diameter)
+    return _strongest(kind, coarse, alpha, size, pooled, delta)[0].requested
+
+
+def _effort(trial: Randomizer) -> tuple[float, float, int]:
+    """Return the share of alpha at which a search ends, its first slope, and how many strengths it tries at most."""
+    if isinstance(trial, Optimal):
+        return CLOSE_PROGRAM, SLOPE_PROGRAM, FEWER
+    if not isinstance(trial, FiniteRandomizer):
+        return CLOSE, SLOPE, FEWER
+    if trial.items.count > LARGE:
+        return CLOSE_LARGE, SLOPE, FEWER
+    return CLOSE, SLOPE, EVALUATIONS if trial.items.count <= SMALL else FEWER
 
 
 def _log_alpha(bounds: tuple[ShuffleBound, ...]) -> float:

@@ -43,7 +43,7 @@ from emdp.mechanisms.oracles.unary import BitsOracle
 from emdp.mechanisms.strength import inside_numerator, ratio_of
 from emdp.mechanisms.weights import TOTAL, Integers
 from emdp.noise.choices import draw_below, draw_bernoulli
-from emdp.noise.multinomial import draw_outcomes
+from emdp.noise.multinomial import draw_multinomial_rows
 from emdp.noise.sets import MAX_PLACES, draw_set_counts
 from emdp.privacy.blanket.sets import SetLaw
 from emdp.privacy.rounding import as_decimal
@@ -57,9 +57,6 @@ _LARGEST_WORK = 2**33
 
 _BLOCK_BITS, _BLOCK_ROWS = 2**25, 256
 # Bits drawn together, a byte each, and least users: every place is drawn for all of them at once.
-
-_BLOCK_USERS = 2**20
-# Users who are looked at together.
 
 _FEWEST_DRAWS = 2**22
 # Draws of a tally from which on it takes longer than that without sets.
@@ -129,19 +126,14 @@ class SubsetOracle(BitsOracle):
         # With a chance of threshold + rest/others in 2^62 the set has the item for certain.
         threshold, rest = divmod(self.items * self.numerator - self.size * TOTAL, others)
         law = np.array([[threshold, TOTAL - threshold - 1, 1]])
-        total, unowned = np.zeros(self.items, dtype=np.int64), 0
-        rows = []
-        for start in range(0, items.size, _BLOCK_USERS):
-            block = items[start : start + _BLOCK_USERS]
-            drawn = draw_outcomes(np.zeros(block.size, dtype=np.int64), law)
-            edge = np.flatnonzero(drawn == 2)
-            drawn[edge] = draw_below(np.full(edge.size, others, dtype=np.int64)) >= rest
-            rows.append(block[drawn == 0])
-            unowned += block.size - rows[-1].size
-        for own in rows:
-            total += np.bincount(own, minlength=self.items)
-            total += draw_set_counts(self.items, own, np.full(own.size, self.size - 1, dtype=np.int64))
-        return total + draw_set_counts(self.items, [], [], {self.size: unowned})
+        users = np.bincount(items, minlength=self.items)
+        drawn = draw_multinomial_rows(users, np.repeat(law, self.items, axis=0))
+        edge = np.repeat(np.arange(self.items), drawn[:, 2])
+        above = edge[draw_below(np.full(edge.size, others, dtype=np.int64)) < rest]
+        owned = drawn[:, 0] + np.bincount(above, minlength=self.items)
+        sizes = np.full(self.items, self.size - 1, dtype=np.int64)
+        unowned = {self.size: items.size - int(owned.sum())}
+        return owned + draw_set_counts(self.items, np.arange(self.items), sizes, unowned, counts=owned)
 
     def parameters(self) -> dict[str, Any]:
         return {**super().parameters(), "size": self.size, "numerator": self.numerator}
