@@ -262,8 +262,8 @@ NOTES = (
 """What a reader of a profile must know."""
 
 PARTLY = (
-    "Of people with a value who have more than {} of that column each counts partly in each, so that numbers of people "
-    "are at most the true ones, but for noise."
+    "People with more than {} of a column count partly in each of them: numbers of people with a value are at most the "
+    "true ones, but for noise."
 )
 """What a reader of numbers of people with a value must know."""
 

@@ -277,6 +277,8 @@ def test_a_time_whose_hour_sends_records_elsewhere_has_no_share_of_missing_value
 def test_people_with_a_value_are_a_lower_bound_in_the_preview_too(tmp_path: Path) -> None:
     with session(tmp_path) as asked:
         shown = asked.profile_preview(epsilon=1.0, delta=1e-6, columns=["label"], max_groups_per_user=2)
+        found = asked.profile(epsilon=1.0, delta=1e-6, columns=["label"], max_groups_per_user=2)
+    assert sum("People with more than 2 values of a column count partly" in note for note in found.notes) == 1
     (error,) = shown.frame.filter(pl.col("asks") == "frequent values").get_column("expected_error")
     assert error.startswith("people with a value, at least: within ")
     assert "at most the true one, since a user in more than 2 values" in error
