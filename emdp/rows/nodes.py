@@ -15,7 +15,20 @@ from emdp.rows.functions import FUNCTIONS
 from emdp.rows.record import Form, Given
 from emdp.rows.types import Kind, Value, check_value
 
-__all__ = ["Call", "Case", "Cast", "Column", "InList", "Literal", "Node", "columns", "is_null", "operands", "replaced"]
+__all__ = [
+    "Call",
+    "Case",
+    "Cast",
+    "Column",
+    "InList",
+    "Literal",
+    "Node",
+    "columns",
+    "is_null",
+    "operands",
+    "parts",
+    "replaced",
+]
 
 
 @dataclass(frozen=True)
@@ -196,7 +209,7 @@ def columns(node: Node) -> frozenset[Column]:
     >>> columns(Cast(Column("t", "x", Kind.BIGINT), Kind.DOUBLE))
     frozenset({Column(table='t', name='x', kind=<Kind.BIGINT: 'BIGINT'>)})
     """
-    return frozenset(part for part in _parts(node) if isinstance(part, Column))
+    return frozenset(part for part in parts(node) if isinstance(part, Column))
 
 
 def replaced(node: Node, others: Mapping[Node, Node]) -> Node:
@@ -218,7 +231,8 @@ def replaced(node: Node, others: Mapping[Node, Node]) -> Node:
     return Cast(replaced(node.argument, others), node.kind) if isinstance(node, Cast) else node
 
 
-def _parts(node: Node) -> Iterator[Node]:
+def parts(node: Node) -> Iterator[Node]:
+    """Yield a node and all that it is made of."""
     waiting = [node]
     while waiting:
         node = waiting.pop()

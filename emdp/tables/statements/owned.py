@@ -38,7 +38,7 @@ from emdp.questions.owned.octaves import OwnedOctaves
 from emdp.questions.owned.parts import expressions, relations
 from emdp.questions.owned.relations import Private
 from emdp.questions.owned.totals import AMOUNT_BITS, UNIT_BITS, Argument, OwnedTotals
-from emdp.rows.nodes import Column, columns
+from emdp.rows.nodes import Column, Node, columns
 from emdp.rows.types import Kind
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
@@ -46,7 +46,7 @@ from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.linear import is_listed
 from emdp.tables.statements.owned_caps import ROOT_UNIT, UNIT, capped, capped_norm, in_units, whole
 from emdp.tables.statements.owned_lists import CELL, in_cells, lists, on_lists
-from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker
+from emdp.tables.statements.owned_rows import OWNER, OwnedRows, RowsMaker, local_times
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
 
 __all__ = [
@@ -64,6 +64,7 @@ __all__ = [
     "owned_rows",
     "owned_statement",
     "private_columns",
+    "rows_maker",
     "summed",
     "used_columns",
     "user_rows",
@@ -117,10 +118,10 @@ def by_user(
 
     Its columns are the owner, keys, the number of rows, and of each argument how many values there are and their sums.
     """
-    maker = RowsMaker(table, totals.public, used_columns(totals), writing)
+    maker = rows_maker(table, totals, writing)
     rows = maker.rows(totals.relation)
     keys, sums = group_columns(totals)
-    made = sql.select({OWNER: sql.column(OWNER), **keys, **sums}, owned_rows(rows, totals, writing))
+    made = sql.select({OWNER: sql.column(OWNER), **keys, **sums}, owned_rows(rows, totals, maker.writing))
     made = made.group_by(sql.column(OWNER), *(key.copy() for key in keys.values()), copy=False)
     return of_users(made.subquery("grouped", copy=False), totals, table), {**maker.lookups, **lists(totals.keys)}
 
@@ -160,6 +161,21 @@ def owned_coordinates(totals: OwnedTotals, found: Sequence[Sequence[Any]]) -> li
 
 def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[Column, ...]]:
     """Return the columns that are read of each table of the statement, in the order of their names."""
+    found: dict[str, set[Column]] = {}
+    for node in _used_nodes(totals):
+        for column in columns(node):
+            found.setdefault(column.table, set()).add(column)
+    return {table: tuple(sorted(own, key=lambda column: column.name)) for table, own in found.items()}
+
+
+def rows_maker(table: TableFacts, wanted: OwnedTotals | OwnedFrame, writing: RowsWriting) -> RowsMaker:
+    """Return what makes the rows of a statement's relations."""
+    times = local_times(_used_nodes(wanted), wanted.relation)
+    return RowsMaker(table, wanted.public, used_columns(wanted), writing, times)
+
+
+def _used_nodes(totals: OwnedTotals | OwnedFrame) -> list[Node]:
+    """Return the functions of a row that a statement reads."""
     nodes = [key.node for key in totals.keys]
     if isinstance(totals, OwnedTotals | OwnedGroups | OwnedKeys):
         nodes += [node for argument in totals.arguments for node in argument.nodes]
@@ -167,11 +183,7 @@ def used_columns(totals: OwnedTotals | OwnedFrame) -> dict[str, tuple[Column, ..
         nodes += totals.nodes
     for relation in relations(totals.relation):
         nodes += expressions(relation)
-    found: dict[str, set[Column]] = {}
-    for node in nodes:
-        for column in columns(node):
-            found.setdefault(column.table, set()).add(column)
-    return {table: tuple(sorted(own, key=lambda column: column.name)) for table, own in found.items()}
+    return nodes
 
 
 def _argument(argument: Argument, rows: OwnedRows, writing: RowsWriting) -> Sql:

@@ -14,7 +14,7 @@ from emdp.rows.types import Kind
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
-from emdp.tables.statements.owned import ALL_ROWS, ROWS, OwnedStatement, has_owner, used_columns
+from emdp.tables.statements.owned import ALL_ROWS, ROWS, OwnedStatement, has_owner, rows_maker
 from emdp.tables.statements.owned_caps import UNIT, capped
 from emdp.tables.statements.owned_groups import hash_of
 from emdp.tables.statements.owned_lists import CELL, in_cells, lists
@@ -32,7 +32,7 @@ VALUE = "value_of_row"
 def weights_statement(table: TableFacts, wanted: OwnedWeights, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
     """Return the statement: a row a cell and place of the grid that has weight, in units of ``1/UNIT``."""
     rows, maker = _made(table, wanted, writing)
-    place = writing.summand(wanted.node, rows.column, wanted.low, wanted.top, GRID_BITS)
+    place = maker.writing.summand(wanted.node, rows.column, wanted.low, wanted.top, GRID_BITS)
     by_user = _grouped(rows, wanted, place, {ROWS: exp.Count(this=exp.Star())}, maker)
     listed = in_cells(by_user, wanted.keys)
     users = sql.select({OWNER: sql.column(OWNER), ALL_ROWS: exp.Sum(this=sql.column(ROWS))}, exp.to_table("listed"))
@@ -50,7 +50,7 @@ def weights_statement(table: TableFacts, wanted: OwnedWeights, writing: RowsWrit
 def pairs_statement(table: TableFacts, wanted: OwnedPairs, writing: RowsWriting = DUCKDB_ROWS) -> OwnedStatement:
     """Return the statement: a row a user, cell and value, each user and value by its place in an order."""
     rows, maker = _made(table, wanted, writing)
-    by_user = _grouped(rows, wanted, writing.row_expression(wanted.node, rows.column), {}, maker)
+    by_user = _grouped(rows, wanted, maker.writing.row_expression(wanted.node, rows.column), {}, maker)
     if wanted.node.kind is Kind.DOUBLE:
         by_user = by_user.where(sql.negate(exp.IsNan(this=sql.column(VALUE))), copy=False)
     hashed = hash_of(sql.cast(sql.column(OWNER), "TEXT"), sql.text(SALT))
@@ -69,7 +69,7 @@ def sorted_rows(frame: pl.DataFrame, wanted: OwnedWeights | OwnedPairs) -> pl.Da
 
 
 def _made(table: TableFacts, wanted: OwnedWeights | OwnedPairs, writing: RowsWriting) -> tuple[OwnedRows, RowsMaker]:
-    maker = RowsMaker(table, wanted.public, used_columns(wanted), writing)
+    maker = rows_maker(table, wanted, writing)
     return maker.rows(wanted.relation), maker
 
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
+from emdp.questions.owned.parts import relations
 from emdp.questions.owned.relations import (
     Derived,
     Filtered,
@@ -22,7 +23,7 @@ from emdp.questions.owned.relations import (
     UserList,
     Windowed,
 )
-from emdp.rows.nodes import Column
+from emdp.rows.nodes import Call, Column, Node, parts, replaced
 from emdp.spaces import Space, Words
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
@@ -40,8 +41,9 @@ from emdp.tables.statements.owned_shapes import (
     windowed_rows,
 )
 from emdp.tables.statements.rows import DUCKDB_ROWS, RowsWriting
+from emdp.tables.statements.spelled import Columns
 
-__all__ = ["OWNER", "OwnedRows", "RowsMaker", "public_type"]
+__all__ = ["OWNER", "OwnedRows", "RowsMaker", "local_times", "public_type"]
 
 THERE = "is_there"
 """Name of a column of public tables that is never NULL."""
@@ -76,9 +78,25 @@ class RowsMaker:
     table: TableFacts
     public: Mapping[str, pl.DataFrame]
     used: Mapping[str, tuple[Column, ...]]
-    writing: RowsWriting = DUCKDB_ROWS
+    as_written: RowsWriting = DUCKDB_ROWS
+    times: Mapping[Node, Column] = field(default_factory=dict)
     lookups: dict[str, pl.DataFrame] = field(default_factory=dict)
     is_checked: bool = False
+
+    @property
+    def writing(self) -> RowsWriting:
+        """How functions of a row are written where local times of private columns are columns (:func:`local_times`)."""
+        if not self.times:
+            return self.as_written
+        own = self.as_written
+
+        def row_expression(node: Node, columns: Columns) -> Sql:
+            return own.row_expression(replaced(node, self.times), columns)
+
+        def summand(node: Node, columns: Columns, low: float, high: float, bits: int) -> Sql:
+            return own.summand(replaced(node, self.times), columns, low, high, bits)
+
+        return replace(own, row_expression=row_expression, summand=summand)
 
     def rows(self, relation: Relation) -> OwnedRows:
         if isinstance(relation, Private):
@@ -151,6 +169,16 @@ class RowsMaker:
                 made = made.join(lookup_join(index), copy=False)
         places = {own: place for place, own in enumerate(values)}
         known = {column: sql.column(f"column_{places[column.name]}", name) for column in used}
+        times = {call: column for call, column in self.times.items() if column.table == relation.alias}
+        if times:
+            # A layer of their own: what a time is read as is long, and named at each transition.
+            held: dict[str, Sql] = {own: sql.column(own) for own in (OWNER, *named)}
+            for place, (call, column) in enumerate(times.items()):
+                held[f"time_{place}"] = self.as_written.row_expression(
+                    call, lambda own: sql.column(f"column_{places[own.name]}")
+                )
+                known[column] = sql.column(f"time_{place}", name)
+            made = sql.select(held, made.subquery(f"{name}_as_read", copy=False))
         return OwnedRows(made.subquery(name, copy=False), sql.column(OWNER, name), known)
 
     def _public(self, relation: Public) -> OwnedRows:
@@ -173,6 +201,21 @@ class RowsMaker:
             raise UsageError("users must be a table where a list of users is read; declare it.")
         rows = self._public(relation.public)
         return replace(rows, owner=sql.cast(rows.column(relation.key), "TEXT"), has_text_owner=True)
+
+
+def local_times(nodes: Iterable[Node], relation: Relation) -> dict[Node, Column]:
+    """Return the local times of columns of private tables among functions of a row, each with a column that names it.
+
+    One is a nest of some hundred transitions, and what uses it may name it several times.
+    """
+    private = {one.alias for one in relations(relation) if isinstance(one, Private)}
+    found: dict[Node, Column] = {}
+    for part in (part for node in nodes for part in parts(node)):
+        if isinstance(part, Call) and part.function == "local_time":
+            instant, zone = part.arguments
+            if isinstance(instant, Column) and instant.table in private:
+                found[part] = Column(instant.table, f"{instant.name} at {zone}", part.kind)
+    return found
 
 
 def public_type(dtype: Any) -> str:

@@ -291,6 +291,24 @@ def test_users_by_bin_of_their_largest_and_smallest_value(spark: Any) -> None:
     assert sum(expected) > 40
 
 
+def test_a_chosen_range_has_one_answer_on_both_engines(spark: Any, tmp_path: Path) -> None:
+    """From the users by bin to the rows of the answer; hours of local times too, which are a column of their own."""
+    hours = "HOUR(ts AT TIME ZONE 'America/New_York')"
+    header = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 90, max_records_per_user = 40, range = auto)"
+    items = f"SUM(i), AVG({hours}), AVG(i - {hours}), COUNT(*)"
+    where = f"k IN ('a', 'b') AND {hours} BETWEEN 1 AND 20"
+    answers = []
+    rows = visits().filter(pl.col("u") != "cleo")
+    for number, table in enumerate(both(spark, rows, space=SPACE, users=["ann", "bob", *"defghijkl"])):
+        place = tmp_path / f"l{number}"
+        with emdp.testing.seeded(11), emdp.Session(table, budget=emdp.UserDP(1e3), ledger=place) as session:
+            answers.append(session.sql(f"{header} k, {items} FROM t WHERE {where} GROUP BY k"))
+    one, other = answers
+    assert one.frame.equals(other.frame)
+    assert one.remarks == other.remarks
+    assert any("was chosen as" in remark for remark in one.remarks)
+
+
 def test_an_answer_of_a_session(spark: Any, tmp_path: Path) -> None:
     rows = visits().filter(pl.col("u") != "cleo")
     table = both(spark, rows, space=SPACE, users=["ann", "bob", *"defghijkl"])[1]
