@@ -160,9 +160,9 @@ class Profile:
         parts = [part for part, _ in self.plan.parts]
         numbers = self.answers[0].frame.row(0, named=True)
         public = self.plan.names.users
-        users = _estimate(numbers, "users") if "users" in numbers else Estimate(float(public or 0), public, public)
+        users = _count(numbers, "users") if "users" in numbers else Estimate(float(public or 0), public, public)
         made = {
-            "records": _estimate(numbers, "records"),
+            "records": _count(numbers, "records"),
             "users": users,
             "users_by_records": _by_records(self.answers[1].frame),
             "columns": tuple(self._columns(list(zip(parts, self.answers, strict=True))[2:])),
@@ -241,6 +241,8 @@ class Profile:
             if name in found:
                 part, answer = found[name]
                 facts |= _quartiles(part, answer) if part.kind == "quartiles" else _values(answer)
+                if part.kind == "quartiles" and _may_be_empty(facts.get("missing")):
+                    facts["quartiles"] = tuple((level, NOWHERE) for level, _ in facts["quartiles"])
             yield ColumnProfile(name, types[name], **facts)
 
 
@@ -289,6 +291,22 @@ def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
     return Estimate(float(value), *ends)
 
 
+NOWHERE = Estimate(math.nan, None, None)
+"""A quartile of what may be no values at all."""
+
+
+def _may_be_empty(missing: Estimate | None) -> bool:
+    """Say whether all that was released of a column allows that every value is missing."""
+    return missing is not None and (missing.high is None or _plain(missing.high) >= 1.0)
+
+
+def _count(row: Mapping[str, Any], name: str) -> Estimate:
+    """Return a number of users, records or days: none is below 0."""
+    found = _estimate(row, name)
+    low, high = (None if end is None else max(0.0, _plain(end)) for end in (found.low, found.high))
+    return Estimate(max(0.0, _plain(found.value)), low, high)
+
+
 def _quartiles(part: Part, answer: Any) -> dict[str, Any]:
     row = answer.frame.row(0, named=True)
     ranges = {column.name: (column.low, column.high) for column in answer.columns}
@@ -302,7 +320,7 @@ def _quartiles(part: Part, answer: Any) -> dict[str, Any]:
         first = None if low <= ranges[name][0] else part.back(low)
         last = None if high >= ranges[name][1] else part.above(high)
         found.append((level, Estimate(part.back(value), first, last)))
-    days = {"days": _estimate(row, "days")} if "days" in row else {}
+    days = {"days": _count(row, "days")} if "days" in row else {}
     return {"quartiles": tuple(found), **days}
 
 

@@ -86,7 +86,9 @@ class ProfilePlan:
     @property
     def filled(self) -> str:
         """What a reader must know where the space gives missing values a value; empty where it gives none."""
-        filled = ", ".join(filled_columns(self.names.space, self.names.columns))
+        # Rows without a user count nowhere, whatever item the space makes of them.
+        columns = filled_columns(self.names.space, self.names.columns)
+        filled = ", ".join(column for column in columns if column != self.names.user)
         return filled and (
             f"Records without a value of {filled} count as the neutral item's there (on_invalid = 'neutral' or "
             "'clamp'), in quartiles and frequent values too, and may be any share; so no share of missing values is "
@@ -101,10 +103,11 @@ class ProfilePlan:
         if not blind:
             return ""
         times = max(off[column] for column in blind) / USEFUL
+        assumed = "" if self.names.users else f" of {ASSUMED_USERS} users"
         return (
             f"quartiles of {', '.join(blind)} will say little or nothing at this price: their ranks may be off by more "
-            f"than {percent(USELESS)} of the records; it takes {times:,.2g} times the epsilon, fewer columns by "
-            "--columns, or more people"
+            f"than {percent(USELESS)} of the records{assumed}; it takes {times:,.2g} times the epsilon, fewer columns "
+            "by --columns, or more people"
         )
 
     def ranks(self, part: Part) -> float:
