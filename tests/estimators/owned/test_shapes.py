@@ -30,6 +30,11 @@ SHAPES = {
     "weights": (CAP, "SUM(CLAMP(i, 0, 4) * z) / SUM(CLAMP(i, 0, 4)) FROM t"),
     "computed keys": (CAP, "CASE WHEN z > 1 THEN 'high' ELSE 'low' END AS g, COUNT(*) FROM t GROUP BY g"),
     "hours": (CAP, "HOUR(ts AT TIME ZONE 'Asia/Kolkata') AS h, COUNT(*) FROM t GROUP BY h"),
+    "sums of hours": (
+        CAP,
+        "SUM(CASE WHEN HOUR(ts AT TIME ZONE 'America/New_York') BETWEEN 20 AND 22 THEN z ELSE 1 END) FROM t "
+        "WHERE HOUR(ts AT TIME ZONE 'America/New_York') <> 21",
+    ),
     "several keys": (CAP, "k, i, COUNT(*), SUM(z) FROM t WHERE i BETWEEN 1 AND 4 GROUP BY k, i"),
     "people by key": ("max_groups_per_user = 1", "k, COUNT(DISTINCT u) FROM t GROUP BY k"),
     "rows of a user": ("", "AVG(CLAMP(n, 0, 3)), COUNT(*) FROM (SELECT u, COUNT(*) AS n FROM t GROUP BY u) q"),

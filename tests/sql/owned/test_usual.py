@@ -2,9 +2,12 @@
 
 import datetime as dt
 
+import polars as pl
 import pytest
 
 import emdp
+from emdp.sessions.planning import plan_request
+from emdp.tables.statements.owned import owned_statement
 
 ROWS = {
     "user_id": [1, 1, 2, 2, 3, 3],
@@ -108,6 +111,20 @@ def test_a_refusal_says_what_to_write(text: str, told: str, asked: emdp.Session)
     with emdp.testing.seeded(5), pytest.raises(emdp.EmdpError) as caught:
         asked.preview(_whole(text))
     assert told in str(caught.value)
+
+
+def test_a_local_time_is_written_once_however_often_it_is_named(asked: emdp.Session) -> None:
+    """A nest of 236 transitions: named by a comparison, a range and each branch it would be half a million letters."""
+    hour = "HOUR(ts AT TIME ZONE 'America/New_York')"
+    text = f"SUM(CASE WHEN {hour} BETWEEN 7 AND 8 THEN {hour} ELSE 1 END) AS n FROM trips WHERE {hour} <> 5"
+    with emdp.testing.seeded(5):
+        answer = asked.sql(_whole(text))
+    hours = pl.Series(ROWS["ts"]).dt.replace_time_zone("UTC").dt.convert_time_zone("America/New_York").dt.hour()
+    expected = sum(hour if hour in (7, 8) else 1 for hour in hours)
+    assert answer.exact_frame.item(0, "n") == pytest.approx(expected, abs=1e-4)
+    table = emdp.read(ROWS, user="user_id", users=3, space=emdp.Interval("x", 0, 5, on_invalid="clamp"), name="trips")
+    plan = plan_request(_whole(text), table.names())[0].plan
+    assert len(owned_statement(table, plan.aggregation).query.sql()) < 50_000  # type: ignore[union-attr, arg-type]
 
 
 def _whole(text: str) -> str:
