@@ -165,37 +165,45 @@ class Worlds:
         """Return the largest move over what it may be: at most 1 where the plan is sound."""
         # What a user adds alone, by removal; and other records instead of these. A quantile's weights are only added.
         pair = (0, 1) if neighbours == "remove" or isinstance(plan, QuantilePlan) else (0, 2)
+        return self.largest(plan, world, [pair], neighbours)
+
+    def largest(self, plan: Any, world: int, pairs: Sequence[tuple[int, int]], neighbours: str) -> float:
+        """Return the same over pairs of tables of a world, the second without the user by removal."""
+        numbers = sorted({number for pair in pairs for number in pair})
+        found = dict(zip(numbers, self._released(plan, world, numbers), strict=True))
+        return max(_move(plan, found[one], found[other], neighbours) for one, other in pairs)
+
+    def _released(self, plan: Any, world: int, numbers: Sequence[int]) -> list[Any]:
+        """Return what of each table gets noise."""
         if isinstance(plan, OwnedPlan):
-            return self._of_sums(plan, world, pair)
+            vectors = []
+            for frame in self.rows(owned_statement(self.table, plan.aggregation), world, numbers):
+                values = owned_coordinates(plan.aggregation, frame.rows())
+                plan.aggregation.check(USERS, values)
+                vectors.append(plan.prepared(values))
+            return vectors
         if isinstance(plan, MeasuredPlan):
-            return self._of_octaves(plan, world, pair, neighbours)
-        statement = frame_statement(self.table, plan.aggregation)
-        one, other = (in_order(frame, plan.aggregation) for frame in self.rows(statement, world, pair))
-        if isinstance(plan, UnlistedPlan):
-            return _of_keys(plan, one, other, neighbours)
-        if isinstance(plan, KeysPlan):
-            return _of_users(one, other)
-        if isinstance(plan, QuantilePlan):
-            return _added(one, other, plan.aggregation.cap * UNIT)
-        assert isinstance(plan, DistinctPlan)
-        return _of_values(plan, one, other, neighbours)
+            frames = self.rows(owned_statement(self.table, plan.octaves), world, numbers)
+            return [owned_coordinates(plan.octaves, frame.rows()) for frame in frames]
+        frames = self.rows(frame_statement(self.table, plan.aggregation), world, numbers)
+        return [in_order(frame, plan.aggregation) for frame in frames]
 
-    def _of_sums(self, plan: OwnedPlan, world: int, pair: Sequence[int]) -> float:
-        vectors = []
-        for frame in self.rows(owned_statement(self.table, plan.aggregation), world, pair):
-            values = owned_coordinates(plan.aggregation, frame.rows())
-            plan.aggregation.check(USERS, values)
-            vectors.append(plan.prepared(values))
+
+def _move(plan: Any, one: Any, other: Any, neighbours: str) -> float:
+    """Return how far what gets noise of two tables is apart, over what it may be."""
+    if isinstance(plan, OwnedPlan):
         (noise,) = plan.mechanisms
-        return _size(*vectors, noise.norm) / noise.sensitivity
-
-    def _of_octaves(self, plan: MeasuredPlan, world: int, pair: Sequence[int], neighbours: str) -> float:
-        found = [
-            owned_coordinates(plan.octaves, frame.rows())
-            for frame in self.rows(owned_statement(self.table, plan.octaves), world, pair)
-        ]
-        most = moved_users("remove" if neighbours == "remove" else "replace")
-        return _size(*found, 1) / most
+        return _size(one, other, noise.norm) / noise.sensitivity
+    if isinstance(plan, MeasuredPlan):
+        return _size(one, other, 1) / moved_users("remove" if neighbours == "remove" else "replace")
+    if isinstance(plan, UnlistedPlan):
+        return _of_keys(plan, one, other, neighbours)
+    if isinstance(plan, KeysPlan):
+        return _of_users(one, other)
+    if isinstance(plan, QuantilePlan):
+        return _added(one, other, plan.aggregation.cap * UNIT)
+    assert isinstance(plan, DistinctPlan)
+    return _of_values(plan, one, other, neighbours)
 
 
 def _size(one: Sequence[Fraction], other: Sequence[Fraction], norm: int) -> float:

@@ -7,21 +7,38 @@ by the sensitivity at most, and what the user adds does not depend on what other
 import datetime as dt
 import itertools
 import math
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import polars as pl
 import pytest
 from owned_moves import Worlds, members_of
 from owned_statements import TYPES
 
-from emdp.estimators.owned.plan import OwnedPlan
+from emdp.estimators.owned.automatic import MeasuredPlan
+from emdp.estimators.owned.automatic_groups import GroupsPlan
+from emdp.estimators.owned.distinct import DistinctPlan
+from emdp.estimators.owned.frame_plan import FramePlan
+from emdp.estimators.owned.free import FreePlan
+from emdp.estimators.owned.joined import JoinedPlan
+from emdp.estimators.owned.keys_plan import KeysPlan
+from emdp.estimators.owned.plan import OwnedPlan, RowsPlan
+from emdp.estimators.owned.quantiles import QuantilePlan
+from emdp.estimators.owned.ranged import RangedPlan
+from emdp.estimators.owned.staged import StagedPlan
+from emdp.estimators.owned.unlisted_plan import UnlistedPlan
+from emdp.questions.owned.parts import relations
+from emdp.questions.owned.relations import Relation, UserList
 from emdp.sessions.planning import plan_request
+from emdp.sql.owned.aggregates import KINDS as AGGREGATES
+from emdp.sql.owned.aggregates import OF_RECORDS
 from emdp.tables.statements.owned import owned_coordinates, owned_statement
 
 KINDS = [("a", 2.5, 1, 3), ("b", 9.0, 2, 1), ("a", 0.0, 4, 2)]
 BAGS = [bag for size in range(4) for bag in itertools.combinations_with_replacement(KINDS, size)]
 OTHERS = [[], [(1, "a", 9.0, 2, 1), (1, "b", 0.0, 1, 2), (5, "b", 9.0, 4, 9), (5, "c", 2.5, 1, 3)]]
 USER = 3
+TREE = Path(__file__).parents[3]
 
 CAP = "max_records_per_user = 2"
 SHAPES = {
@@ -78,10 +95,69 @@ SHAPES = {
     ),
     "left join of public rows": (CAP, "COUNT(size), COUNT(*) FROM t LEFT JOIN zones ON t.i = zones.size"),
     "with": (CAP, "COUNT(*) FROM q WHERE z > 1"),
+    "count of values": (CAP, "COUNT(NULLIF(i, 2)), COUNT(*) FROM t"),
+    "variances": (CAP, "VARIANCE(z), STDDEV(CLAMP(i, 0, 4)), COUNT(*) FROM t"),
+    "people under a condition": ("", "COUNT(DISTINCT u) FILTER (WHERE z > 1) FROM t"),
+    "arithmetic": (CAP, "100 * SUM(z) / COUNT(*) AS r FROM t"),
+    "chosen among groups": (CAP, "k, COUNT(*) AS n FROM t GROUP BY k HAVING n > 3 ORDER BY n DESC LIMIT 2"),
+    "cap of a group": ("max_groups_per_user = 1, max_records_per_group = 1", "k, COUNT(*) FROM t GROUP BY k"),
+    "medians": (CAP, "MEDIAN(z) FROM t"),
+    "quantiles by group": (CAP, "k, QUANTILE(z, 0.1), MEDIAN(z), QUANTILE(z, 0.9) FROM t GROUP BY k"),
+    "different values": ("", "COUNT(DISTINCT i) FROM t WHERE z < 9"),
+    "different values by group": ("", "k, COUNT(DISTINCT i) FROM t GROUP BY k"),
+    "groups nobody listed": (f"delta = 1e-6, max_groups_per_user = 2, {CAP}", "i, COUNT(*), SUM(z) FROM t GROUP BY i"),
+    "groups alone": ("delta = 1e-6, max_groups_per_user = 2", "i FROM t GROUP BY i"),
+    "chosen cap": ("", "SUM(z) FROM t WHERE i > 1"),
+    "measured cap": (f"measure_cap = TRUE, {CAP}", "COUNT(*) FROM t"),
+    "chosen number of groups": ("max_groups_per_user = auto", "k, COUNT(DISTINCT u) FROM t GROUP BY k"),
+    "several releases": (CAP, "MEDIAN(z), COUNT(DISTINCT i), COUNT(DISTINCT u) FILTER (WHERE i > 1), COUNT(*) FROM t"),
+    "stages": (CAP, "COUNT(*), SUM(z) FROM t WHERE z > (SELECT m FROM a)"),
+    "listed by a stage": (CAP, "t.k, COUNT(*) FROM t JOIN a ON t.k = a.k GROUP BY t.k"),
     "chosen range": (f"range = auto, {CAP}", "SUM(i - z), AVG(i - z), COUNT(*) FROM t"),
     "chosen range by groups": (f"range = auto, {CAP}", "k, SUM(i) FROM t WHERE z > 1 GROUP BY k"),
     "chosen range of a user's rows": ("range = auto", "SUM(m) FROM (SELECT u, MIN(i) AS m FROM t GROUP BY u) q"),
 }
+
+
+BEFORE = {
+    "with": "WITH q AS (SELECT u, k, z FROM t WHERE k <> 'c')",
+    "stages": "WITH a AS (SELECT AVG(z) AS m FROM t)",
+    "listed by a stage": "WITH a AS (SELECT k, COUNT(*) AS n FROM t GROUP BY k)",
+}
+"""What stands before SELECT."""
+
+NAMED = {
+    # Aggregates.
+    "COUNT(*)": "conditions", "COUNT(e)": "count of values", "SUM": "conditions", "AVG": "filter",
+    "VARIANCE and STDDEV": "variances",
+    "COUNT(DISTINCT user)": "people by key", "COUNT(DISTINCT e)": "different values",
+    "QUANTILE of several levels": "quantiles by group", "MEDIAN": "medians", "FILTER": "filter",
+    "weight columns": "weights", "arithmetic": "arithmetic", "automatic range": "chosen range",
+    # Shapes.
+    "sub-queries per user": "rows of a user", "windows": "first rows",
+    "private tables by links": "tests/sql/owned/test_links.py::test_no_pair_of_small_databases_moves_more",
+    "private tables by user": "joined by user", "public joins": "joined to public rows",
+    "EXISTS": "exists", "IN": "not in",
+    "UNION ALL": "union all", "DISTINCT": "distinct", "HAVING": "having inside", "HAVING, ORDER BY, LIMIT":
+    "chosen among groups", "CTEs": "with", "noisy answers as stages": "stages", "lists of users":
+    "tests/sql/owned/test_shapes.py::test_one_user_moves_their_own_rows_alone_and_no_more_than_the_noise_hides",
+    "parameters": "tests/sql/owned/test_spellings.py", "views, CSV and Parquet": "tests/catalog/test_views.py",
+}  # fmt: skip
+"""What user-level statements may have, and the shape, or the test elsewhere, that moves it."""
+
+PLANS = (
+    DistinctPlan,
+    GroupsPlan,
+    JoinedPlan,
+    KeysPlan,
+    MeasuredPlan,
+    OwnedPlan,
+    QuantilePlan,
+    RangedPlan,
+    StagedPlan,
+    UnlistedPlan,
+)
+"""All plans of private rows."""
 
 
 class Bags(Worlds):
@@ -115,16 +191,51 @@ def bags() -> Bags:
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_user_moves_a_statement_of_any_shape_further(bags: Bags, shape: str, neighbours: str) -> None:
+    plan = planned(bags, shape, neighbours)
+    members = list(members_of(plan))
+    if isinstance(plan, OwnedPlan | RangedPlan):
+        # Of a chosen range users by bin of both ends, and the statement at three ranges.
+        assert len(members) == (4 if isinstance(plan, RangedPlan) else 1)
+        for place, member in enumerate(members):
+            # Of users by bin all of the sensitivity; of a statement at a range far from its values little.
+            check_moves(bags, member, neighbours, 0.3 if len(members) == 1 else 0.0 if place else 1.0)
+        return
+    count, reached = len(BAGS), []
+    for member in members:
+        # A quantile's weights are those that a user adds.
+        is_added = neighbours == "remove" or isinstance(member, QuantilePlan)
+        pairs = [(one, 0) for one in range(count)] if is_added else list(itertools.combinations(range(count), 2))
+        moves = [bags.largest(member, world + 1, pairs, neighbours) for world in range(len(OTHERS))]
+        assert max(moves) <= 1 + 1e-12, member
+        reached.append(max(moves))
+    # What follows from a released number that is far from all values moves little.
+    assert (max if isinstance(plan, StagedPlan) else min)(reached) >= 0.3, reached
+
+
+def planned(bags: Bags, shape: str, neighbours: str = "remove") -> Any:
+    """Return the plan of a shape."""
     options, text = SHAPES[shape]
     header = ", ".join(filter(None, ("epsilon = 1", options, f"neighbours = '{neighbours}'")))
-    with_ = "WITH q AS (SELECT u, k, z FROM t WHERE k <> 'c') " if shape == "with" else ""
-    plan: Any = plan_request(f"{with_}SELECT WITH USER_PRIVACY OPTIONS ({header}) {text}", bags.names)[0].plan
-    members = list(members_of(plan))
-    # Of a chosen range users by bin of both ends, and the statement at three ranges.
-    assert len(members) == (4 if "range = auto" in options else 1)
-    for place, member in enumerate(members):
-        # Of users by bin all of the sensitivity; of a statement at a range far from its values little.
-        check_moves(bags, member, neighbours, 0.3 if len(members) == 1 else 0.0 if place else 1.0)
+    before = BEFORE.get(shape, "")
+    return plan_request(f"{before} SELECT WITH USER_PRIVACY OPTIONS ({header}) {text}", bags.names)[0].plan
+
+
+def test_all_that_a_statement_may_have_has_a_shape(bags: Bags) -> None:
+    """An aggregate, a kind of relation or a plan that is added without a shape fails here."""
+    for name, shape in NAMED.items():
+        file, _, test = shape.partition("::")
+        assert shape in SHAPES or f"def {test}" in (TREE / file).read_text(), name
+    plans = [planned(bags, shape) for shape in SHAPES]
+    members = [own for plan in plans for own in members_of(plan)]
+    assert {type(own) for own in (*plans, *members)} == set(PLANS)
+    # FramePlan is what some have in common; a statement of public rows alone moves with nobody.
+    defined = {own for kind in (RowsPlan, *RowsPlan.__subclasses__()) for own in kind.__subclasses__()}
+    assert {kind for kind in defined if kind.__module__.startswith("emdp.")} - {FramePlan, FreePlan} == set(PLANS)
+    texts = " ".join(text for _, text in SHAPES.values())
+    assert all(f"{name}(" in texts for name in (*AGGREGATES, *OF_RECORDS) if not name.endswith("_POP"))
+    asked = [own.octaves if isinstance(own, MeasuredPlan) else own.aggregation for own in members]
+    found = {type(one) for own in asked for one in relations(own.relation)}
+    assert found == set(get_args(Relation)) - {UserList}
 
 
 def check_moves(bags: Bags, plan: OwnedPlan, neighbours: str, least: float) -> None:
