@@ -30,12 +30,11 @@ class _Spelled(Writer):
     def any(self) -> str:
         kind = self.draw.randrange(8)
         if kind < 4:
-            return self.in_stages()
-        return [self.sums, self.weighted, self.listed, self.alone][kind - 4]()
+            return self.finished(self.in_stages())
+        return self.finished([self.sums, self.weighted, self.listed, self.alone][kind - 4]())
 
     def head(self, *more: str) -> str:
         made = ["epsilon = " + self.one("1", "0.5", "3"), *more]
-        made += ["range = auto"] if self.needs_ranges else []
         made += ["neighbours = 'remove'"] if self.often(0.4) else []
         if self.often(0.4) and not any(own.startswith("delta") for own in made):
             made.append("delta = 1e-6")
@@ -49,8 +48,7 @@ class _Spelled(Writer):
 
     def clamped(self) -> str:
         if self.chooses_ranges and self.often(0.8):
-            self.needs_ranges = True
-            return self.number()
+            return self.unbounded()
         ends = self.one("0, 7", "2, 40.5", "-9, -1", "-3, 5", "0, 0.5")
         return f"CLAMP({self.number()}, {ends})"
 

@@ -57,8 +57,8 @@ class Writer:
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
         self.prefix = ""
-        self.chooses_ranges = draw.random() < 0.2
-        self.needs_ranges = False
+        self.chooses_ranges = draw.random() < 0.12
+        self.unknown: list[str] = []
 
     def one(self, *choices: str) -> str:
         return self.draw.choice(choices)
@@ -163,11 +163,22 @@ class Writer:
         )  # fmt: skip
         return f"(SELECT {every.replace('i,', f'{window} AS i,', 1)} FROM t{inner}) q"
 
+    def unbounded(self) -> str:
+        """Return a number whose range nobody knows."""
+        column = self.column(self.one("i", "x"))
+        self.unknown.append(self.one(column, f"({self.number()} - {column})", f"COALESCE({column}, {self.number()})"))
+        return self.unknown[-1]
+
+    def finished(self, text: str) -> str:
+        """Return a statement with the option that chooses ranges, where a sum or mean of it needs one."""
+        sums = ("SUM", "AVG", "VARIANCE", "STDDEV")
+        needs = any(f"{name}({own})" in text for own in self.unknown for name in sums)
+        return text.replace("OPTIONS (", "OPTIONS (range = auto, ") if needs else text
+
     def clamped(self) -> str:
         """Return a number with a range, or one whose range is to be chosen."""
         if self.chooses_ranges and self.often(0.8):
-            self.needs_ranges = True
-            return self.number()
+            return self.unbounded()
         return f"CLAMP({self.number()}, {self.one('0', '-3', '-0.5')}, {self.one('1', '7', '40.5')})"
 
     def aggregate(self) -> str:
@@ -215,7 +226,7 @@ class Writer:
 
     def options(self, items: list[str], keys: list[tuple[str, str, bool]]) -> str:
         people = [item for item in items if "DISTINCT" in item and "u)" in item]
-        made = ["epsilon = " + self.one("1", "0.5", "3"), *(["range = auto"] if self.needs_ranges else [])]
+        made = ["epsilon = " + self.one("1", "0.5", "3")]
         is_open = not all(is_listed for _, _, is_listed in keys)
         if is_open or self.often(0.4):
             made.append("delta = 1e-6")
@@ -253,4 +264,4 @@ class Writer:
         text += f" WHERE {' AND '.join(wheres)}" if wheres else ""
         text += f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}" if keys else ""
         text += " HAVING value_0 > 3" if keys and items and self.often(0.05) else ""
-        return text + (" ORDER BY value_0 DESC LIMIT 2" if items and self.often(0.1) else "")
+        return self.finished(text + (" ORDER BY value_0 DESC LIMIT 2" if items and self.often(0.1) else ""))

@@ -214,7 +214,8 @@ def local_times(nodes: Iterable[Node], relation: Relation) -> dict[Node, Column]
         if isinstance(part, Call) and part.function == "local_time":
             instant, zone = part.arguments
             if isinstance(instant, Column) and instant.table in private:
-                found[part] = Column(instant.table, f"{instant.name} at {zone}", part.kind)
+                # No statement names a column so.
+                found[part] = Column(instant.table, f"{instant.name}\0{zone}", part.kind)
     return found
 
 
