@@ -3,9 +3,9 @@
 `python benchmarks/spark.py` makes a table of check-ins with Spark, asks seven questions of it in local mode, and prints
 a Markdown table. CPU seconds are of this process and all below it (Spark, its Python workers), so that they hold on a
 busy machine too; stages, tasks, rows and bytes come from Spark's event log. docs/spark.md derives larger sizes from it.
-`--against FILE` asks three of them in turns with the same sums in plain Spark SQL, prints both with what they shuffle
-and send to the driver, and what each further million records costs; CPU seconds go to the file as JSON. Half of the
-check-ins have a note of their own, the others one of 50.
+`--against FILE` asks statements of ten kinds in turns with the same sums in plain Spark SQL, prints both with what they
+shuffle and send to the driver, and what each further million records costs; CPU seconds go to the file as JSON. Half of
+the check-ins have a note of their own, the others one of 50.
 """
 
 import argparse
@@ -16,9 +16,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import scale_cases
 
 import emdp
@@ -44,14 +46,52 @@ QUESTIONS: dict[str, Callable[[emdp.Session], object]] = {
     ),
     "frequent notes": lambda asking: asking.heavy_hitters("note", count=50, epsilon=4.0, delta=1e-9),
 }
+KINDS, CAP = [f"k{number}" for number in range(8)], 20
+RENTS = pl.DataFrame(
+    {"kind": KINDS, "zone": [f"z{number % 3}" for number in range(8)], "rent": [1.5 * n for n in range(8)]}
+)
+BY_USER = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0"
+CAPPED = f"{BY_USER}, max_records_per_user = {CAP})"
+BESIDE: dict[str, Any] = {
+    **STATEMENTS,
+    "smoothed histogram": f"{HEAD} FREQUENCY(GRID(POINT(lat, lon), 4.0)) FROM visits",
+    "histogram of kinds": f"{HEAD} FREQUENCY(kind) FROM visits",
+    "quantiles": lambda asking: asking.quantiles(NEAR, [0.1, 0.5, 0.9], alpha=1.0, step=scale_cases.STEP_KM),
+    "filter": f"{HEAD} AVG(DISTANCE(POINT(40.7484, -73.9857))) AS km FROM visits WHERE kind = 'k1'",
+    "join of a public table": f"{HEAD} AVG(rent) AS rent FROM visits JOIN rents USING (kind)",
+    "count by group": f"{CAPPED} kind, COUNT(*) AS n FROM visits GROUP BY kind",
+    "sum with a cap": f"{CAPPED} SUM(CLAMP(spent, 0, 100)) AS s FROM visits",
+    "count distinct": f"{BY_USER}) COUNT(DISTINCT user_id) AS n FROM visits WHERE kind = 'k1'",
+}
+"""What is asked beside plain Spark SQL, as a text or of a session."""
+
+SHARE = f"LEAST(1D, {CAP} / n)"
+"""Of a user's records that a cap keeps."""
+
 PLAIN = {
     "mean": scale_cases.PLAIN["plain mean"],
     "10 aggregates": scale_cases.two_level(
         [scale_cases.ramp(scale_cases.km((40.75, -73.98)), 2 * k + 2, 2 * k + 1) for k in range(10)]
     ),
-    "smoothed histogram": scale_cases.PLAIN["plain map"].replace("AS MATERIALIZED", "AS"),
+    "smoothed histogram": scale_cases.PLAIN["plain map"],
+    "histogram of kinds": scale_cases.by_user("kind", ["1"], "SELECT user_id, kind FROM visits"),
+    "quantiles": scale_cases.PLAIN["plain distribution, by user"],
+    "filter": scale_cases.two_level(
+        [f"IF(kind = 'k1', {scale_cases.km((40.7484, -73.9857))}, 0)", "IF(kind = 'k1', 1, 0)"]
+    ),
+    "join of a public table": scale_cases.two_level(["rent"]).replace(
+        "FROM visits", "FROM visits JOIN rents USING (kind)"
+    ),
+    "count by group": f"""SELECT kind, SUM(one * {SHARE}) FROM (
+        SELECT kind, COUNT(*) AS one, SUM(COUNT(*)) OVER (PARTITION BY user_id) AS n FROM visits GROUP BY user_id, kind)
+        GROUP BY kind""",
+    "sum with a cap": f"SELECT SUM(s * {SHARE}) FROM "
+    "(SELECT SUM(CLAMP(spent, 0, 100)) AS s, COUNT(*) AS n FROM visits GROUP BY user_id)",
+    "count distinct": "SELECT COUNT(DISTINCT user_id) FROM visits WHERE kind = 'k1'",
 }
 """What one writes in Spark SQL for the same sums: no rule for rows that are wrong, doubles, no noise."""
+
+PLAIN = {name: text.replace("AS MATERIALIZED", "AS").replace("::DOUBLE", "D") for name, text in PLAIN.items()}
 
 NOTES = 50
 """Notes that many check-ins have."""
@@ -105,7 +145,10 @@ def write_visits(session: Any, path: Path, rows: int, users: int, files: int, *,
     )
     session.sparkContext.setJobGroup("write", "write")
     note = f"concat('note ', IF(pmod(xxhash64(id, 2), 2) = 0, pmod(xxhash64(id, 3), {NOTES}), id + {NOTES})) AS note"
-    made = session.range(0, rows, 1, files).selectExpr(f"{owner} AS user_id", f"{lat} AS lat", f"{lon} AS lon", note)
+    kind = f"concat('k', pmod(xxhash64(id, 4), {len(KINDS)})) AS kind"
+    spent = "pmod(xxhash64(id, 5), 10007) / 100D AS spent"
+    position = (f"{owner} AS user_id", f"{lat} AS lat", f"{lon} AS lon")
+    made = session.range(0, rows, 1, files).selectExpr(*position, note, kind, spent)
     made.write.parquet(str(path))
 
 
@@ -147,19 +190,28 @@ def asked(session: Any, rows: Any, groups: list[str], users: int, records: int, 
     return seconds
 
 
-def compared(session: Any, rows: Any, users: int, records: int, ledger: Path, repeats: int) -> dict[str, list[float]]:
+def compared(
+    session: Any, rows: Any, users: int, records: int, ledger: Path, options: argparse.Namespace
+) -> dict[str, list[float]]:
     """Return the least CPU seconds of statements, emdp's and the plain one's, in turns after one not counted."""
-    space = emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
+    space = emdp.Product(
+        emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp"),
+        emdp.Categories("kind", KINDS, on_invalid="neutral"),
+    )
     table = emdp.read(rows, user="user_id", space=space, users=users, records=records, name="visits", version="1")
     rows.createOrReplaceTempView("visits")
-    best = {name: [math.inf, math.inf] for name in PLAIN}
-    size = users * records
-    with emdp.Session(table, budget=emdp.EmdDP(1e9, sizes="bounded"), ledger=ledger) as asking:
+    session.createDataFrame(RENTS.rows(), RENTS.columns).createOrReplaceTempView("rents")
+    names = [name for name in PLAIN if options.kinds is None or name in options.kinds]
+    best = {name: [math.inf, math.inf] for name in names}
+    size, repeats = users * records, options.repeats
+    budget = (emdp.EmdDP(1e9, sizes="bounded"), emdp.UserDP(1e9))
+    with emdp.Session(table, budget=budget, ledger=ledger, public={"rents": RENTS}) as asking:
         for repeat in range(repeats + 1):
-            for name, plain in PLAIN.items():
-                for place, run in enumerate(
-                    (lambda name=name: asking.sql(STATEMENTS[name]), lambda plain=plain: session.sql(plain).collect())
-                ):
+            for name in names:
+                plain = PLAIN[name]
+                asked = BESIDE[name]
+                ask = asked if callable(asked) else partial(emdp.Session.sql, text=asked)
+                for place, run in enumerate((partial(ask, asking), lambda plain=plain: session.sql(plain).collect())):
                     is_last = repeat == repeats
                     session.sparkContext.setJobGroup(f"{size} {name} {place}" if is_last else "other", name)
                     before = tree_seconds()
@@ -208,7 +260,7 @@ def compare(options: argparse.Namespace) -> None:
             users, path = rows // options.records, folder / f"{rows}.parquet"
             write_visits(session, path, rows, users, options.files, by_user=options.by_user)
             frame, ledger = session.read.parquet(str(path)), folder / f"{rows}.ledger"
-            found[rows] = compared(session, frame, users, options.records, ledger, options.repeats)
+            found[rows] = compared(session, frame, users, options.records, ledger, options)
             options.against.write_text(json.dumps(found[rows]))
             print(rows, found[rows], file=sys.stderr, flush=True)
         session.stop()
@@ -225,7 +277,7 @@ def compare(options: argparse.Namespace) -> None:
     (least, low), (most, high) = min(found.items()), max(found.items())
     if least < most:
         print("\n| statement | each further million rows, CPU s | of the plain one | ratio |\n|:--|--:|--:|--:|")
-        for statement in PLAIN:
+        for statement in low:
             more = [(high[statement][place] - low[statement][place]) / (most - least) * 1e6 for place in range(2)]
             print(f"| {statement} | {more[0]:.3f} | {more[1]:.3f} | {more[0] / more[1]:.2f} |")
 
@@ -240,6 +292,7 @@ def main() -> None:
     parser.add_argument("--by-user", action="store_true", help="each user's records stand in one file")
     parser.add_argument("--statements", nargs="+", default=[*QUESTIONS])
     parser.add_argument("--against", type=Path, help="compare with plain Spark SQL, and write this file")
+    parser.add_argument("--kinds", nargs="+", help="statements of a comparison; all unless named")
     parser.add_argument("--repeats", type=int, default=3, help="of a comparison")
     options = parser.parse_args()
     if options.against is not None:
