@@ -111,6 +111,26 @@ def spark() -> Iterator[Any]:
         session.stop()
 
 
+IN_SHORT = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture
+def in_short(spark: Any) -> Iterator[None]:
+    """Have Spark leave out what changes no number and takes small statements longest: compiling each to Java, and
+    planning the rest of it anew after each of its shuffles.
+    """
+    before = {name: spark.conf.get(name) for name in IN_SHORT}
+    for name, value in IN_SHORT.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
 def _started() -> Any:
     from pyspark.sql import SparkSession
 

@@ -158,6 +158,7 @@ def check_spark(spark: Any, base: str, families: Sequence[str], variants: Sequen
             assert all(abs(a - b) <= BETWEEN_ENGINES * largest for a, b in zip(one, two, strict=True)), family
 
 
+@pytest.mark.usefixtures("in_short")
 def test_partitions_of_spark_change_no_bit(spark: Any, base: str) -> None:
     check_spark(spark, base, FEW, [(rows(), 1), (rows().reverse(), 3)])
 

@@ -176,6 +176,7 @@ def few_parts(spark: Any) -> Iterator[Any]:
 
 @settings(max_examples=FEW_SPARK_CASES, **QUIET)
 @given(pairs())
+@pytest.mark.usefixtures("in_short")
 def test_a_near_neighbour_moves_statistics_of_spark_no_farther(few_parts: Any, pair: Pair) -> None:
     check(pair, on_spark(few_parts))
 

@@ -39,7 +39,7 @@ EXACT = (0.5 + 1 + 0.5) / 3
 
 
 @pytest.fixture
-def place(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(spark: Any, in_short: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     frame = spark.createDataFrame([(1, 0.25), (1, 0.75), (2, 2.0)], "user_id INT, x DOUBLE")
     frame.write.parquet(str(tmp_path / "rows"))

@@ -102,6 +102,7 @@ def check_world(spark: Any, name: str, seeds: range, cells: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAST)
+@pytest.mark.usefixtures("in_short")
 def test_random_statements_mean_the_same(spark: Any, name: str) -> None:
     with settings(spark, zone="Asia/Kathmandu"):
         check_world(spark, name, range(25), 2)
@@ -210,6 +211,7 @@ def check_queries(spark: Any, folder: Path, table: str, numbers: Sequence[int]) 
 
 
 @pytest.mark.parametrize(("table", "number"), [("foursquare", 3), ("gowalla", 1), ("irc", 10)])
+@pytest.mark.usefixtures("in_short")
 def test_shipped_queries_have_the_same_exact_values(spark: Any, folder: Path, table: str, number: int) -> None:
     with settings(spark, zone="Pacific/Chatham"):
         check_queries(spark, folder, table, [number])

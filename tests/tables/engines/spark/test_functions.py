@@ -9,8 +9,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from row_cases import cases
 from row_predicates import predicate
 
@@ -166,3 +168,39 @@ def test_aggregates_are_answered_as_on_duckdb(spark: Any, tmp_path: Path) -> Non
             assert pairs, name
             for own, theirs in pairs:
                 assert own == (pytest.approx(theirs, rel=1e-6, abs=1e-9) if isinstance(own, float) else theirs), name
+
+
+AREAS = 12
+CENTRES = np.random.default_rng(4).normal(size=(AREAS, 2))
+ZONES = emdp.Distances(
+    "zone",
+    [f"z{own}" for own in range(AREAS)],
+    np.linalg.norm(CENTRES[:, None] - CENTRES[None], axis=2),
+    unit="km",
+    on_invalid="elsewhere",
+)
+
+
+def test_measures_of_areas_are_answered_as_on_duckdb(spark: Any, tmp_path: Path) -> None:
+    source = random.Random(12)
+    names = [*ZONES.labels, "unlisted", None]
+    frame = pl.DataFrame({"u": [source.choice(range(30)) for _ in range(300)], "zone": source.choices(names, k=300)})
+    rows = spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest())).repartition(3)
+    answers = []
+    for place, given in enumerate((frame, rows)):
+        table = emdp.read(given, user="u", name="t", space=ZONES, users=list(range(40)), elsewhere=1)
+        ledger = tmp_path / f"{place}.ledger"
+        with emdp.testing.seeded(5), emdp.Session(table, budget=emdp.EmdDP(100), ledger=ledger) as session:
+            town = session.sql(BY_EMD + "MEASURE(zone) AS town FROM t")
+            listed = session.frequencies("zone", alpha=20)
+            mean = town.mean(emdp.distance_to("z3"))
+            answers.append((town.exact_frame, town.frame, town.table(), listed.frame, mean, session.spent()))
+    assert "edges" in str(town.explain())
+    for own, other in zip(*answers, strict=True):
+        if isinstance(own, pl.DataFrame):
+            assert_frame_equal(own, other, rel_tol=1e-6, abs_tol=1e-9)
+        else:
+            assert own == other
+    shares = frame.group_by("u").agg((pl.col("zone") == "z3").fill_null(False).mean())
+    found = answers[1][0].filter(zone="z3").get_column("town").item()
+    assert found == pytest.approx(shares.get_column("zone").sum() / 40)

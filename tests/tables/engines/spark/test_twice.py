@@ -54,6 +54,7 @@ def on_spark(session: Any, frame: pl.DataFrame) -> Any:
     return session.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest())).repartition(3)
 
 
+@pytest.mark.usefixtures("in_short")
 def test_the_numbers_are_those_of_duckdb(spark: Any) -> None:
     frame = records()
     rows = on_spark(spark, frame)
