@@ -5,10 +5,16 @@ All of it is public: what was asked, of which columns. It is forgotten with the 
 A question that is asked again is not planned on no rows again: Spark would say what it said, in the same session with
 the same settings. Functions that the session has in place of Spark's are looked for every time, before a charge as ever
 (:mod:`emdp.tables.engines.spark.names`). Views and linked tables are of several sources, and are planned every time.
+
+Of a DataFrame, whose own plan never changes, what Spark made of a statement's text is kept as well: the analysed plan,
+in which each function is Spark's own, since they were looked for just before. It has no names of functions any more, so
+that none that the session is given later can take a place in it, and nothing is looked for again. Each answer runs the
+plan anew from the rows. Where settings are other ones, which Spark reads as it analyses, the text is read again.
 """
 
 import re
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,13 +22,16 @@ from emdp.base.classes import dataclass
 from emdp.expressions.cells.aggregation import Aggregation
 from emdp.questions.owned.totals import OwnedTotals
 from emdp.tables.engines.spark.errors import hidden_errors, uninterrupted
-from emdp.tables.engines.spark.execution import Translated, check_on_no_rows, spark_source, translated
+from emdp.tables.engines.spark.execution import Translated, check_on_no_rows, spark_rows, spark_source, translated
 from emdp.tables.engines.spark.names import check_functions
 from emdp.tables.engines.spark.parts import parts_of
 from emdp.tables.engines.spark.source import SparkSource, shown_plan
 from emdp.tables.facts import TableFacts
 
-__all__ = ["Compiled", "check_compiled", "compiled", "known_parts", "stages_of"]
+__all__ = ["Compiled", "check_compiled", "compiled", "compiled_rows", "known_parts", "stages_of"]
+
+MOST_KEPT = 2**20
+"""Bytes of public tables that are kept in Spark's driver with a statement."""
 
 EXCHANGES = re.compile(r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|RoundRobin).*plan_id=(\d+)")
 
@@ -41,12 +50,15 @@ class Compiled:
         The session and settings in which Spark could plan it; None before.
     stages : int or None
         In how many stages Spark computes it; None before it was asked.
+    analysed : tuple or None
+        The session and settings in which Spark analysed it on the rows of a DataFrame, and what it made; never run.
     """
 
     statement: Any
     query: Translated
     planned: object = None
     stages: int | None = None
+    analysed: tuple[object, Any] | None = None
 
     @property
     def lookups(self) -> Any:
@@ -94,16 +106,60 @@ def check_compiled(table: TableFacts, asked: Aggregation | OwnedTotals, make: Ca
         return
     with hidden_errors(), uninterrupted():
         session = source.session()
-        own = session._jsparkSession
-        # Numbers, since an object of a Spark that was stopped can no longer be asked what it is.
-        state = (own.hashCode(), own.conf().getAll().hashCode())
+        state = _state(session)
     found = _compiled.get(table, {}).get(asked)
+    if found is not None and found.analysed is not None and found.analysed[0] == state:
+        return
     if found is None or found.planned != state:
         check_on_no_rows(table, lambda: compiled(table, asked, make))
         compiled(table, asked, make).planned = state
         return
     with hidden_errors(), uninterrupted():
         check_functions(session, found.query.texts)
+
+
+@contextmanager
+def compiled_rows(table: TableFacts, own: Compiled) -> Iterator[Any]:
+    """Run a compiled statement on a table's rows, as :func:`emdp.tables.engines.spark.execution.spark_rows` does."""
+    source, keys = spark_source(table.source), table.users.keys
+    state: object = None
+    if _is_steady(table, source, own):
+        with hidden_errors(), uninterrupted():
+            state = _state(source.session())
+    if own.analysed is None or own.analysed[0] != state:
+        with spark_rows(table, own.query, own.lookups, keys) as frame:
+            # Looked at again, since settings may have changed meanwhile.
+            with uninterrupted():
+                own.analysed = None if state is None or state != _state(frame.sparkSession) else (state, frame)
+            # Another one of the same plan: Spark keeps what one that has run has shuffled.
+            yield frame if own.analysed is None else _anew(frame)
+        return
+    with hidden_errors():
+        with uninterrupted():
+            frame = _anew(own.analysed[1])
+        yield frame
+
+
+def _is_steady(table: TableFacts, source: SparkSource, own: Compiled) -> bool:
+    """Say whether the plan of a statement stays what it is: of a DataFrame, with nothing kept beside it but little."""
+    if type(source) is not SparkSource or source.given is None or table.linked or own.query.shared:
+        return False
+    read = own.query.read
+    size = sum(frame.estimated_size() for name, frame in own.lookups.items() if name in read)
+    if "listed_users" in read and table.users.keys is not None:
+        size += table.users.keys.estimated_size()
+    return size <= MOST_KEPT
+
+
+def _anew(frame: Any) -> Any:
+    return frame.select("*")
+
+
+def _state(session: Any) -> tuple[int, int]:
+    """Return what tells sessions and settings apart."""
+    own = session._jsparkSession
+    # Numbers, since an object of a Spark that was stopped can no longer be asked what it is.
+    return own.hashCode(), own.conf().getAll().hashCode()
 
 
 def stages_of(frame: Any) -> int:

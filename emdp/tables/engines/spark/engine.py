@@ -15,7 +15,7 @@ from emdp.questions.owned.grids import OwnedFrame
 from emdp.questions.owned.totals import Key, OwnedTotals
 from emdp.questions.reading import BlockEncoder, Reading
 from emdp.tables.base import Source
-from emdp.tables.engines.spark.compiled import Compiled, check_compiled, compiled, known_parts, stages_of
+from emdp.tables.engines.spark.compiled import Compiled, check_compiled, compiled, compiled_rows, known_parts, stages_of
 from emdp.tables.engines.spark.errors import hidden_errors
 from emdp.tables.engines.spark.execution import check_on_no_rows, spark_rows, spark_source, statement_rows
 from emdp.tables.engines.spark.items import check_items, explain_reading, read_items
@@ -69,18 +69,32 @@ class SparkEngine:
     def aggregate_checked(
         self, table: TableFacts, aggregation: Aggregation | OwnedTotals
     ) -> tuple[Statistic, ...] | None:
-        """Return means with the rules in one scan; None of all else, whose rules have a scan of their own."""
-        if isinstance(aggregation, OwnedTotals) or not aggregation.is_plain or len(known_parts(aggregation)) > 1:
+        """Return what is computed in one scan with the rules; None of all else, whose rules have a scan of their own.
+
+        These are means, totals and cells whose records are added up by user. Others are read twice, and what that
+        costs less in all has no row of the rules; so have statements in several parts, and sums of rows with owners.
+        """
+        if isinstance(aggregation, OwnedTotals) or len(known_parts(aggregation)) > 1:
             return None
         # Data are checked once, and asked often.
+        from emdp.tables.statements.cell_rules import may_be_checked, rows_if_held
         from emdp.tables.statements.checked import checked_statement
 
+        if not may_be_checked(table, aggregation):
+            return None
+        if not aggregation.is_plain and twice_statement(table, aggregation) is not None:
+            return None
         table.source.check_schema(table.schema, table.source_columns)
-        statement = checked_statement(table, aggregation.values)
-        with spark_rows(table, statement.means.query, statement.means.lookups, table.users.keys) as frame:
-            (row,) = waited(frame.sparkSession, frame.collect)
-        means = statement.found(row, table.n)
-        return None if means is None else (Statistic(means),)
+        if aggregation.is_plain:
+            statement = checked_statement(table, aggregation.values)
+            (row,) = _found(table, statement.means)
+            means = statement.found(row, table.n)
+            return None if means is None else (Statistic(means),)
+        over_cells = cell_statement(table, aggregation, is_checked=True)
+        rows = rows_if_held(_found(table, over_cells))
+        if rows is None:
+            return None
+        return tuple(map(Statistic, coordinates(over_cells, aggregation, rows, table.most_users)))
 
     def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
         if isinstance(aggregation, OwnedTotals):
@@ -222,12 +236,17 @@ def _with_numbers(statement: OwnedStatement, keys: Sequence[Key]) -> OwnedStatem
     return OwnedStatement(statement.query, lookups)
 
 
+def _found(table: TableFacts, statement: LinearStatement | CellStatement) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement that is run once."""
+    with spark_rows(table, statement.query, statement.lookups, table.users.keys) as frame:
+        found: list[tuple[Any, ...]] = waited(frame.sparkSession, frame.collect)
+    return found
+
+
 def _collected(table: TableFacts, own: Compiled, rows: Any | None) -> list[tuple[Any, ...]]:
     """Return the rows of a statement on a table's rows, or on those that are given."""
     query, lookups, keys = own.query, own.lookups, table.users.keys
-    given = (
-        spark_rows(table, query, lookups, keys) if rows is None else statement_rows(rows, table, query, lookups, keys)
-    )
+    given = compiled_rows(table, own) if rows is None else statement_rows(rows, table, query, lookups, keys)
     with given as frame:
         if own.stages is None and rows is None:
             # The plan is what is run below: Spark plans a DataFrame once.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import emdp
-from emdp.base.errors import UsageError
+from emdp.base.errors import EmdpError, UsageError
 from emdp.expressions.cells.aggregation import Aggregation, HatAxis
 from emdp.questions.reading import Reading, TextColumn
 from emdp.tables import Table, engine, read
@@ -140,6 +140,35 @@ def test_one_that_takes_the_place_of_sparks_is_refused_before_a_charge(session: 
         with pytest.raises(UsageError, match="in place of Spark's"):
             asking.mean(X, alpha=1)
         assert asking.remaining() == emdp.EmdDP(10)
+
+
+def means(table: Table, asked: Aggregation) -> Any:
+    return engine.aggregate(table, asked)[0].open()
+
+
+def test_a_question_that_was_asked_keeps_sparks_own_functions(session: Any) -> None:
+    table, asked = opened(rows(session), NUMBERS), Aggregation((X,))
+    session.conf.set(ORDER, "first")
+    wanted = means(table, asked)
+    session.udf.register("rint", lambda *_: 77.0, "double")
+    engine.check_aggregation(table, asked)
+    assert means(table, asked) == wanted
+    # Another question, and other settings, in which Spark reads the text again.
+    for zone, question in (("UTC", Aggregation((X * X,))), ("Asia/Kathmandu", asked)):
+        session.conf.set("spark.sql.session.timeZone", zone)
+        with pytest.raises(UsageError, match="in place of Spark's"):
+            means(table, question)
+
+
+def test_a_question_that_was_asked_reads_the_rows_again(session: Any, tmp_path: Any) -> None:
+    rows(session).coalesce(1).write.parquet(str(tmp_path / "rows"))
+    table, asked = opened(session.read.parquet(str(tmp_path / "rows")), NUMBERS), Aggregation((X,))
+    wanted = means(table, asked)
+    assert means(table, asked) == wanted
+    for file in (tmp_path / "rows").glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(EmdpError):
+        means(table, asked)
 
 
 def test_views_of_the_session_are_no_tables_of_a_statement(session: Any) -> None:
