@@ -145,9 +145,9 @@ def _is_steady(table: TableFacts, source: SparkSource, own: Compiled) -> bool:
     if type(source) is not SparkSource or source.given is None or table.linked or own.query.shared:
         return False
     read = own.query.read
-    size = sum(frame.estimated_size() for name, frame in own.lookups.items() if name in read)
+    size: int = sum(int(frame.estimated_size()) for name, frame in own.lookups.items() if name in read)
     if "listed_users" in read and table.users.keys is not None:
-        size += table.users.keys.estimated_size()
+        size += int(table.users.keys.estimated_size())
     return size <= MOST_KEPT
 
 
