@@ -31,7 +31,7 @@ from emdp.tables.facts import TableFacts
 __all__ = ["Compiled", "check_compiled", "compiled", "compiled_rows", "known_parts", "stages_of"]
 
 MOST_KEPT = 2**20
-"""Bytes of public tables that are kept in Spark's driver with a statement."""
+"""Bytes of a public table that is kept in Spark's driver with a statement."""
 
 EXCHANGES = re.compile(r"(?<!Broadcast)(?<!Reused)Exchange (?:hash|range|Single|RoundRobin).*plan_id=(\d+)")
 
@@ -145,10 +145,10 @@ def _is_steady(table: TableFacts, source: SparkSource, own: Compiled) -> bool:
     if type(source) is not SparkSource or source.given is None or table.linked or own.query.shared:
         return False
     read = own.query.read
-    size: int = sum(int(frame.estimated_size()) for name, frame in own.lookups.items() if name in read)
+    sizes = [int(frame.estimated_size()) for name, frame in own.lookups.items() if name in read]
     if "listed_users" in read and table.users.keys is not None:
-        size += int(table.users.keys.estimated_size())
-    return size <= MOST_KEPT
+        sizes.append(int(table.users.keys.estimated_size()))
+    return max(sizes, default=0) <= MOST_KEPT
 
 
 def _anew(frame: Any) -> Any:
