@@ -3,8 +3,8 @@
     python benchmarks/areas.py [--zones 200] [--rounds 10]
 
 A town of zones (points around a centre, at least 0.1 km apart) with declared distances; 2,000 users of 10 records, who
-stay near a home. All by the product, with its own noise: *today* is `frequencies()` without cells, of all items of the
-space, by the method that it chooses, made a distribution; *white* is `frequencies("zone", noise="laplace")`, made one;
+stay near a home. All by the product, with its own noise: *items* is `frequencies(adjust="simplex")`, the histogram of
+all items of the space, made a distribution; *white* is `frequencies("zone", noise="laplace")`, made one;
 *edges* is `frequencies("zone")`, made one; *measure* is the fit of `measure()`, with what its preview expects at towns.
 Distances are exact (POT), in km.
 """
@@ -43,7 +43,7 @@ def main() -> None:
     rows, truth = visits(places, apart, rng)
     least = apart[apart > 0].min()
     print(f"{wanted.zones} zones, least distance {least:.2f} km")
-    print("| alpha | today | white | edges | measure | expected | over measured |\n|---|---|---|---|---|---|---|")
+    print("| alpha | items | white | edges | measure | expected | over measured |\n|---|---|---|---|---|---|---|")
     names = [f"z{own}" for own in range(len(truth))]
     space = emdp.Distances("zone", names, apart, unit="km")
     table = emdp.read(rows, user="user", space=space, users=USERS)
@@ -61,7 +61,9 @@ def row(session: emdp.Session, alpha: float, rounds: int, off: Callable[..., flo
     for turn in range(rounds):
         name = f"a{alpha:g}_{turn}"
         if turn < TODAY:
-            found["today"].append(off(session.frequencies(alpha=alpha, name=f"t{name}").frame, f"t{name}"))
+            found["today"].append(
+                off(session.frequencies(alpha=alpha, adjust="simplex", name=f"t{name}").frame, f"t{name}")
+            )
         white = session.frequencies("zone", alpha=alpha, noise="laplace", name=f"w{name}")
         found["white"].append(off(white.frame, f"w{name}"))
         found["edges"].append(off(session.frequencies("zone", alpha=alpha, name=f"e{name}").frame, f"e{name}"))

@@ -46,12 +46,13 @@ class Measured:
         """Return this measure's fitted table with the further columns of another one, at no cost.
 
         Where the other one has this one's columns too, a place has its further columns as they are *given the zone*: as
-        around the nearest of the other's nodes. Where it has none of them the two are taken as *independent*.
+        around the nearest of the other's nodes; where it has some of them, given those. Where it has none of them the
+        two are taken as *independent*.
 
         Parameters
         ----------
         other : Answer
-            A measure of the same table with further columns, and all of this one's or none.
+            A measure of the same table with further columns.
 
         Raises
         ------

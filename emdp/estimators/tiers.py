@@ -104,9 +104,10 @@ def _of_items(query: ItemFrequencies, plan: Callable[[Any], Any], space: Space) 
     )
     notes = (*first.notes, *_notes(first, made.weaker, (price.level, *price.weaker), price, first))
     if best.columns[0].expected_error < first.columns[0].expected_error:
+        named = "noise on edges" if best.comparison[0].method == "histogram" else "method='itemwise'"
         notes += (
-            f"without tiers method='itemwise' has an expected error of {best.columns[0].expected_error:.3g} in place "
-            f"of {first.columns[0].expected_error:.3g}",
+            f"without tiers {named} has an expected error of {best.columns[0].expected_error:.3g} in place of "
+            f"{first.columns[0].expected_error:.3g}",
         )
     return replace(made, weaker=views, notes=notes)
 

@@ -102,7 +102,7 @@ class Frequencies:
         _check_common(self)
         if self.cells is not None:
             self._check_smoothed()
-        elif self.noise != "auto":
+        elif self.noise not in ("auto", "edges"):
             raise UsageError("noise belongs to cells=; of all items of a space method= and delta= settle it.")
         elif self.method == "smoothed" or self.column is not None or self.by or self.where is not None:
             raise UsageError(

@@ -12,8 +12,8 @@ from emdp.questions.price import Price, check_price, refuse_removal
 if TYPE_CHECKING:
     from emdp.questions.select import Order
 
-MeasureStructure = Literal["joint", "auto", "given zone", "independent"]
-STRUCTURES: tuple[MeasureStructure, ...] = ("joint", "auto", "given zone", "independent")
+MeasureStructure = Literal["joint", "auto", "given zone", "each given zone", "independent"]
+STRUCTURES: tuple[MeasureStructure, ...] = ("joint", "auto", "given zone", "each given zone", "independent")
 MeasureNoise = Literal["auto", "laplace", "edges", "tree"]
 NOISES: tuple[MeasureNoise, ...] = ("auto", "laplace", "edges", "tree")
 
@@ -24,7 +24,7 @@ __all__ = ["Measure", "measure", "measure_statement"]
 class Measure:
     """The distribution of the average user's records over the whole item space (private-measures.md).
 
-    Of one part that lists up to 500 places with their distances, such as areas, every place is a node, under ``alpha``
+    Of one part that lists up to 500 values, such as areas with their distances, every value is a node, under ``alpha``
     alone, without pitch, resolution, pairs and structure.
 
     Parameters
@@ -51,12 +51,14 @@ class Measure:
         Whether it is of pairs of records of one user, each with each, of one part of the space, under ``alpha``: for
         how far apart a person's places are (:meth:`emdp.Answer.apart`). It is not for naming pairs of places, such as
         home and work: those are asked one by one.
-    structure : {"joint", "auto", "given zone", "independent"}
-        Under ``alpha``, of a plane and one more axis: one release of both, or two that are joined, whose levels add up
-        to alpha. *Given zone* has places at 0.6 of alpha, and all at 0.4, coarser: a place has the hours of its zone.
-        *Independent* has places at 0.8 and hours at 0.2. ``"auto"`` is the one that is nearest at public towns in
-        simulations (:mod:`emdp.estimators.frequency.measure_structures`), and one release where the measure is of
-        other axes. A pitch and a resolution are those of places.
+    structure : {"joint", "auto", "given zone", "each given zone", "independent"}
+        Under ``alpha``, of a plane and further parts of one column each, such as hours and categories: one release of
+        all, or several that are joined, together at alpha. *Given zone* has moves in space at 0.6 of alpha in a measure
+        of places and at 0.4 in one of all parts, coarser, where the others have alpha: a place has the rest of its
+        zone. *Each given zone* has such a second measure for each further part, which are taken as independent within
+        a zone. *Independent* has a measure of every part alone, each at alpha. ``"auto"`` is the one that is nearest at
+        public towns by simulations (:mod:`emdp.estimators.frequency.measure_structures`), and one release where the
+        measure is of other parts. A pitch and a resolution are those of places.
     order, limit, offset, statement, written
         As in :class:`emdp.questions.user_mean.UserMean`.
 

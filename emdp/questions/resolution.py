@@ -1,5 +1,7 @@
 """Queries of Python with names in them, made into the resolved ones that SQL comes down to as well."""
 
+from dataclasses import replace
+
 import polars as pl
 
 from emdp.base.errors import UsageError
@@ -21,6 +23,7 @@ from emdp.questions.owned.stages import FreeSelect, StagedSelect
 from emdp.questions.people import choose_people, group_labels
 from emdp.questions.select import FrequencyQuery, Grid, GroupColumn, Item, People, QuantileQuery, Select
 from emdp.questions.user_mean import UserMean
+from emdp.spaces.listed.distances import Distances
 
 __all__ = ["Query", "Resolved", "check_factor", "resolve_query"]
 
@@ -71,7 +74,9 @@ def resolve_query(query: Query, names: Names) -> Resolved:
     if isinstance(query, VectorMean) and query.bits is not None:
         raise UsageError("bits is for means of all records, none of which is elsewhere; leave it out.")
     if isinstance(query, Frequencies) and query.cells is None:
-        return _of_items(query)
+        if query.noise == "auto":
+            return _of_items(query)
+        query = replace(query, cells=_column_with_edges(names))
     where = query.where or Where()
     user_by = tuple(name for name in query.by if name in names.user_columns)
     people = choose_people(names, _conditions(where, names), user_by)
@@ -205,6 +210,15 @@ def _distribution(
         raise UsageError("where must name public user columns for frequencies; ask for means by category instead.")
     cells = _cells(query, names)
     return FrequencyQuery(cells, query.price, people, query.name, text=describe(query), noise=query.noise)
+
+
+def _column_with_edges(names: Names) -> str:
+    """Return the column of a space that is one list of values with given distances."""
+    if not isinstance(names.space, Distances):
+        raise UsageError(
+            "noise='edges' without cells= is of listed values with distances; give cells=, or leave it out."
+        )
+    return names.space.columns[0]
 
 
 def _of_items(query: Frequencies) -> ItemFrequencies:

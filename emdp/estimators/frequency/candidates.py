@@ -8,19 +8,23 @@ holds between those within ``r``; of the two each takes what allows less noise. 
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import EmdpError, InternalError, RefusedError, UsageError
 from emdp.estimators.frequency.histograms import HistogramRelease, OracleRelease, share_bits
 from emdp.estimators.frequency.itemwise import check_weighable, itemwise_model, plan_item_shares
-from emdp.estimators.frequency.models import ErrorModel, IndependentErrors
+from emdp.estimators.frequency.models import DenseErrors, ErrorModel, IndependentErrors
 from emdp.estimators.frequency.smoothed import plan_frequencies
 from emdp.estimators.frequency.spread import share_spread
 from emdp.estimators.frequency.unequal_errors import UnequalErrors
 from emdp.estimators.messages import MessagePlan
 from emdp.estimators.plan import Plan
+from emdp.expressions.cells.aggregation import LabelAxis
+from emdp.expressions.cells.place_graphs import MOST_PLACES
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, LaplaceMechanism
+from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.mechanisms.item_methods import METHODS
 from emdp.mechanisms.oracles.hadamard_bit import OneBitHadamardOracle
@@ -34,8 +38,10 @@ from emdp.privacy.guarantees.kinds import DiscreteEmdDP
 from emdp.privacy.rounding import as_decimal, float_down, float_up, quotient_up
 from emdp.privacy.shuffle.users import shuffle_epsilon0
 from emdp.questions.item_frequencies import ItemFrequencies
+from emdp.questions.select import FrequencyQuery
 from emdp.spaces import Space, neutral_code
 from emdp.spaces.base import Floats
+from emdp.spaces.listed.distances import Distances
 
 __all__ = ["Candidate", "candidates", "histogram_of"]
 
@@ -79,7 +85,7 @@ def candidates(
     """
     builders: dict[str, Callable[[], Candidate]] = {}
     if query.model == "central":
-        builders["histogram"] = lambda: (_listed if query.listed else _histogram)(query, space, users, items)
+        builders["histogram"] = lambda: _central(query, space, users, items)
     else:
         for method, known in METHODS.items():
             if known.oracle is not None and (known.is_weighed or query.method == method):
@@ -98,6 +104,20 @@ def candidates(
             except EmdpError as error:
                 refused[method] = error
     return found, refused
+
+
+def _central(query: ItemFrequencies, space: Space, users: int, items: int) -> Candidate:
+    """Return the histogram: of listed values with given distances with noise on edges, where that is less."""
+    if query.listed is not None:
+        return _listed(query, space, users, items)
+    plain = (query.method, query.sizes, query.adjust, query.price.is_user_level) == ("auto", None, "none", False)
+    if plain and space.elsewhere is None and isinstance(space, Distances) and items <= MOST_PLACES:
+        axis = LabelAxis(space.columns[0], tuple((label,) for label in space.values))
+        listed = FrequencyQuery(axis, query.price, name=query.name, text=query.text, written=query.written)
+        found = _listed(replace(query, listed=listed), space, users, items)
+        if isinstance(found.plan, Plan) and isinstance(found.plan.mechanisms[0], EdgeMechanism):
+            return found
+    return _histogram(query, space, users, items)
 
 
 def _histogram(query: ItemFrequencies, space: Space, users: int, items: int) -> Candidate:
@@ -149,7 +169,9 @@ def _listed(query: ItemFrequencies, space: Space, users: int, items: int) -> Can
     return Candidate("histogram", plan.event, model, lambda _: model, plan.choice.rstrip("."), plan=plan)
 
 
-def _noise_model(mechanism: AdditiveMechanism, items: int) -> IndependentErrors:
+def _noise_model(mechanism: AdditiveMechanism, items: int) -> ErrorModel:
+    if isinstance(mechanism, EdgeMechanism) and mechanism.dimension == items <= MOST_PLACES:
+        return DenseErrors(mechanism.covariance)
     law = "laplace" if isinstance(mechanism, LaplaceMechanism) else "normal"
     return IndependentErrors(items, mechanism.standard_deviation**2, law=law)  # type: ignore[arg-type]
 

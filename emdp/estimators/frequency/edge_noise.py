@@ -10,8 +10,9 @@ of :mod:`emdp.expressions.cells.place_graphs` with the least mean square error, 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from emdp.base.classes import dataclass
@@ -31,14 +32,18 @@ from emdp.mechanisms.central.edge_laws import EdgeGaussianMechanism, EdgeLaplace
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.central.gaussian import least_gaussian_delta
 from emdp.privacy.calibration import LARGEST_ALPHA
-from emdp.privacy.rounding import quotient_up
+from emdp.privacy.rounding import float_at_least, quotient_up
 from emdp.questions.price import Price
 from emdp.spaces import Space
+from emdp.spaces.combined.elsewhere import COLUMN
 
-__all__ = ["EdgeNoise", "axis_form", "edge_noise", "edge_ways", "least_noise"]
+__all__ = ["EdgeNoise", "Fractions", "axis_form", "edge_noise", "edge_ways", "least_noise"]
 
 AS_NEAR = 1.0 + 1e-9
 """Errors within this factor are as near as one another."""
+
+Fractions = Mapping[str, Fraction]
+"""By column what fraction of alpha moves along it have here, 1 where none is named; the rest is another release's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +66,9 @@ class EdgeNoise:
         return replace(found, choice=f"{found.choice[:-1]}, as asked for.")
 
 
-def edge_noise(aggregation: Aggregation, space: Space, sizes: Sequence[int], price: Price) -> EdgeNoise:
+def edge_noise(
+    aggregation: Aggregation, space: Space, sizes: Sequence[int], price: Price, fractions: Fractions | None = None
+) -> EdgeNoise:
     """Return noise on the edges between neighbouring cells.
 
     >>> from emdp.estimators.frequency.grids import cells_of
@@ -73,11 +80,13 @@ def edge_noise(aggregation: Aggregation, space: Space, sizes: Sequence[int], pri
     >>> edge_noise(histogram, space, [100], Price("alpha", 2.0)).noise.widest.scale
     0.02
     """
-    ways = edge_ways(aggregation, space, sizes, price)
+    ways = edge_ways(aggregation, space, sizes, price, fractions)
     return min(ways, key=lambda way: way.error)
 
 
-def edge_ways(aggregation: Aggregation, space: Space, sizes: Sequence[int], price: Price) -> list[EdgeNoise]:
+def edge_ways(
+    aggregation: Aggregation, space: Space, sizes: Sequence[int], price: Price, fractions: Fractions | None = None
+) -> list[EdgeNoise]:
     """Return noise on edges by each law and on each graph, or the one refusal."""
     if space.elsewhere is not None and price.is_user_level:
         return [EdgeNoise(None, refusal="under epsilon an edge from every cell to the point elsewhere has more noise")]
@@ -91,14 +100,17 @@ def edge_ways(aggregation: Aggregation, space: Space, sizes: Sequence[int], pric
     ):
         laws.append(EdgeGaussianMechanism)
     found: list[tuple[EdgeMechanism, ...]] = []
+    away = 0.0 if space.elsewhere is None else _over(div_up(1.0, space.elsewhere), COLUMN, fractions)
     for law in laws:
         constants = _constants(aggregation, space, price, law.norm)
-        if constants is None:
-            return [EdgeNoise(None, refusal="cells are not along columns of the space")]
-        made = {size: _mechanism(law, aggregation, space, constants, size, price) for size in set(sizes)}
+        if constants is None or math.inf in constants:
+            why = "cells are not along columns of the space" if constants is None else "listed values are at distance 0"
+            return [EdgeNoise(None, refusal=why)]
+        inflated = [_over(own, _column(axis), fractions) for own, axis in zip(constants, aggregation.axes, strict=True)]
+        made = {size: _mechanism(law, aggregation, space, inflated, away, size, price) for size in set(sizes)}
         found.append(tuple(made[size] for size in sizes))
-    for ends, graph in () if price.is_user_level else _graphs(aggregation, space):
-        drawn = {size: _on_graph(ends, graph, aggregation, space, size, price) for size in set(sizes)}
+    for ends, graph in () if price.is_user_level else _graphs(aggregation, space, away, fractions):
+        drawn = {size: _on_graph(ends, graph, away, aggregation, space, size, price) for size in set(sizes)}
         found.append(tuple(drawn[size] for size in sizes))
     return [_of(mechanisms, price) for mechanisms in found]
 
@@ -125,7 +137,7 @@ Graph = tuple[tuple[tuple[int, int], ...], tuple[float, ...]]
 """Ends of edges, and what each carries for a move by one unit of ``d_X``."""
 
 
-def _graphs(aggregation: Aggregation, space: Space) -> list[Graph]:
+def _graphs(aggregation: Aggregation, space: Space, away: float, fractions: Fractions | None) -> list[Graph]:
     """Return the graphs whose edges can have noise on one grid; none where cells are of something else."""
     part, axis = places_of(aggregation, space), aggregation.axes[0]
     if part is None or not isinstance(axis, LabelAxis):
@@ -134,8 +146,8 @@ def _graphs(aggregation: Aggregation, space: Space) -> list[Graph]:
     for graph in place_graphs(axis, part):
         # the distance of one part is at most that of whole items over the part's share
         whole = [[own if each is part else 0.0 for each in space.parts] for own in graph.constants]
-        constants = tuple(largest_quotient(own, space) for own in whole)
-        all_edges = [*constants, *([] if space.elsewhere is None else [div_up(1.0, space.elsewhere)])]
+        constants = tuple(_over(largest_quotient(own, space), axis.column, fractions) for own in whole)
+        all_edges = [*constants, *([away] if away else [])]
         if max(all_edges) <= min(all_edges) * (LARGEST_RATIO / 2.0):
             found.append((graph.ends, constants))
     return found
@@ -144,6 +156,7 @@ def _graphs(aggregation: Aggregation, space: Space) -> list[Graph]:
 def _on_graph(
     ends: tuple[tuple[int, int], ...],
     constants: Sequence[float],
+    away: float,
     aggregation: Aggregation,
     space: Space,
     users: int,
@@ -152,7 +165,7 @@ def _on_graph(
     return GraphLaplaceMechanism.over(
         ends,
         [quotient_up(own, users) for own in constants],
-        away=_away(space, users),
+        away=quotient_up(away, users),
         alpha=price.level,
         statistic_error=quotient_up(aggregation_sum_error(aggregation, space), users),
     )
@@ -171,6 +184,7 @@ def _mechanism(
     aggregation: Aggregation,
     space: Space,
     constants: Sequence[float],
+    away: float,
     users: int,
     price: Price,
 ) -> EdgeMechanism:
@@ -180,11 +194,17 @@ def _mechanism(
     ]
     shared: dict[str, Any] = {"delta": price.delta} if law is EdgeGaussianMechanism else {}
     error = quotient_up(aggregation_sum_error(aggregation, space), users)
-    return law.on(axes, away=_away(space, users), alpha=price.level, statistic_error=error, **shared)
+    return law.on(axes, away=quotient_up(away, users), alpha=price.level, statistic_error=error, **shared)
 
 
-def _away(space: Space, users: int) -> float:
-    return 0.0 if space.elsewhere is None else quotient_up(div_up(1.0, space.elsewhere), users)
+def _over(constant: float, column: str, fractions: Fractions | None) -> float:
+    """Return the constant of moves along a column that have a fraction of alpha here: over it, rounded up."""
+    own = (fractions or {}).get(column, Fraction(1))
+    return constant if own == 1 or math.isinf(constant) else float_at_least(Fraction(constant) / own)
+
+
+def _column(axis: Axis) -> str:
+    return axis.column if isinstance(axis, LabelAxis) else str(getattr(axis.expression, "name", ""))
 
 
 def axis_form(axis: Axis) -> Form:

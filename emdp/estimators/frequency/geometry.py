@@ -12,8 +12,13 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.spaces import Clusters, Geo, Grid, Space, count_items
 from emdp.spaces.base import Floats
+from emdp.spaces.listed.distances import Distances
 
 __all__ = ["Geometry", "geometry_of_items", "smoothing_bias"]
+
+
+MOST_APART = 200
+"""Most cells without a closed form between which distances of errors are solved for: some hundredths of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,7 @@ class Geometry:
     # Of a grid: at least the distance of neighbours along each axis; an array broadcasts against the differences along
     # that axis.
     steps: tuple[float | Floats, ...] = ()
+    apart: Floats | None = None  # Of few cells without a closed form: all of their distances
 
     @classmethod
     def line(cls, positions: npt.ArrayLike) -> Self:
@@ -75,6 +81,8 @@ class Geometry:
         if isinstance(space, Clusters):
             items = np.arange(len(space.labels), dtype=np.float64)[:, None]
             return cls.clustered(space.cluster_codes(items), space.within)
+        if isinstance(space, Distances) and len(space.labels) <= MOST_APART:
+            return cls("other", len(space.labels), apart=np.minimum(space.matrix / space.diameter, 1.0))
         return cls("discrete" if space.structure == "discrete" else "other", len(space.labels))
 
     def blocks(self, level: int) -> Integers:

@@ -1,9 +1,10 @@
 """Two measures of parts of a space made one table: places of the one, further columns of the other given the zone.
 
 Post-processing of what was released: it costs nothing, and promises what both promise together. With shared columns
-``q(x, y) = q1(x) q2(y | zone of x)``, a zone being the places that are nearest to one of the other's nodes; without,
-the two are independent. Of records that may be elsewhere both are about those that are somewhere: the caller keeps the
-share of the others. What that loses is not public: how far the table itself is from independence, within a zone.
+``q(x, y) = q1(x) q2(y | zone of x)``, a zone being the places that are nearest to one of the other's nodes in these
+columns; without, the two are independent. Of records that may be elsewhere both are about those that are somewhere: the
+caller keeps the share of the others. What that loses is not public: how far the table itself is from independence,
+within a zone.
 """
 
 import math
@@ -38,13 +39,13 @@ def joined(table: pl.DataFrame, weight: str, grid: MeasureCells, fit: Floats) ->
     Raises
     ------
     UsageError
-        If it has no further columns, or some but not all of the table's.
+        If it has no further columns.
     """
     names = grid.cells.columns
     shared = [place for place, name in enumerate(names) if name in table.columns]
     rest = [place for place, name in enumerate(names) if name not in table.columns]
-    if not rest or len(shared) not in (0, table.width - 1):
-        raise UsageError("other must have further columns, and all of this measure's or none; pass such a measure.")
+    if not rest:
+        raise UsageError("other must have further columns; pass a measure that is of more than this one's.")
     given, zones = np.moveaxis(fit, shared, range(len(shared))), np.zeros(table.height, dtype=np.int64)
     for step, place in enumerate(shared):
         axis = grid.cells.axes[place]

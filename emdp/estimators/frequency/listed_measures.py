@@ -16,24 +16,27 @@ import numpy as np
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
-from emdp.estimators.frequency.edge_noise import edge_ways
+from emdp.estimators.frequency.edge_noise import Fractions, edge_ways
 from emdp.estimators.frequency.grids import Cells
 from emdp.estimators.frequency.measure_cells import BY_MOVES, MeasureCells, chosen_parts
 from emdp.estimators.frequency.measure_rows import MeasureRows
 from emdp.estimators.user_groups import GroupNoise
 from emdp.expressions.cells.aggregation import Aggregation, LabelAxis
-from emdp.expressions.cells.place_graphs import MOST_PLACES, apart, places_of
+from emdp.expressions.cells.place_graphs import MOST_PLACES, apart
 from emdp.expressions.nodes.base import Constant
 from emdp.mechanisms.central.edge_graph import GraphLaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.questions.measures import Measure
 from emdp.spaces import Space
 from emdp.spaces.base import Floats
+from emdp.spaces.listed.categories import Categories
 from emdp.spaces.listed.distances import Distances
 from emdp.transport.arrays import solve
 from emdp.transport.fit import FitAxis, fit_measure
 
-__all__ = ["ListedCells", "ListedRows", "bound_of_means", "listed_notes", "listed_ways"]
+__all__ = ["ListedCells", "ListedRows", "bound_of_means", "listed_distances", "listed_notes", "listed_ways"]
+
+Listed = Distances | Categories
 
 TOWNS = 40
 ROUNDS = 2
@@ -78,7 +81,9 @@ class ListedRows(MeasureRows):
         return 2.0 * (mechanism.axis_units[-1] * mechanism.grid) ** 2
 
 
-def listed_ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureCells, GroupNoise]]:
+def listed_ways(
+    query: Measure, space: Space, users: int, fractions: Fractions | None = None
+) -> list[tuple[MeasureCells, GroupNoise]]:
     """Return places and noise for each graph, and for a list of values; none where the measure is of other parts.
 
     Raises
@@ -87,7 +92,7 @@ def listed_ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureC
         If there are too many places, or something is asked for that listed places do not have.
     """
     parts = chosen_parts(space, query.columns)
-    if len(parts) != 1 or not isinstance(part := parts[0], Distances):
+    if len(parts) != 1 or not isinstance(part := parts[0], Distances | Categories):
         return []
     if query.price.is_user_level:
         raise UsageError("a measure of listed places is under alpha, where near places are alike; pass alpha.")
@@ -95,16 +100,24 @@ def listed_ways(query: Measure, space: Space, users: int) -> list[tuple[MeasureC
         raise UsageError("pairs, pitch and resolution are of continuous parts, and places are listed; leave them out.")
     axis = LabelAxis(part.columns[0], tuple((label,) for label in part.labels or ()))
     aggregation = Aggregation((Constant(1.0),), (axis,))
-    if places_of(aggregation, space) is None:
+    if not 2 <= axis.size <= MOST_PLACES:
         raise UsageError(
             f"a measure is of 2 to {MOST_PLACES} listed places, and there are {axis.size}; give their centres as a Geo."
         )
+    listed_distances(part)  # refuses what is too near for a graph
     share = float(dict(zip(map(id, space.parts), space.exact_shares, strict=True))[id(part)])
     found: list[tuple[MeasureCells, GroupNoise]] = []
-    for noise in (way.required() for way in edge_ways(aggregation, space, (users,), query.price)):
+    for noise in (way.required() for way in edge_ways(aggregation, space, (users,), query.price, fractions)):
         near = _simulated(noise.widest, axis, part)
         found.append((_cells(axis, part, share / part.diameter, near), noise))
     return found
+
+
+def listed_distances(part: Listed) -> Floats:
+    """Return how far listed values are from one another, cut at 1."""
+    if isinstance(part, Categories):
+        return np.asarray(1.0 - np.eye(len(part.labels)), dtype=np.float64)
+    return apart(LabelAxis(part.columns[0], tuple((label,) for label in part.labels)), part)
 
 
 def bound_of_means(space: Space) -> str:
@@ -122,7 +135,7 @@ def listed_notes(grid: MeasureCells, space: Space) -> tuple[str, ...]:
     )
 
 
-def _cells(axis: LabelAxis, part: Distances, scale: float, near: tuple[float, float]) -> ListedCells:
+def _cells(axis: LabelAxis, part: Listed, scale: float, near: tuple[float, float]) -> ListedCells:
     cells = Cells((axis,), part.columns, f"a measure on {axis.size} places of {axis.column}")
     unit = "" if part.unit is None else f" {part.unit}"
     natural = (near[0] * part.diameter, near[1] * part.diameter)
@@ -142,9 +155,9 @@ def _fit_axis(mechanism: Any, size: int) -> FitAxis:
 
 
 @lru_cache(maxsize=64)
-def _simulated(mechanism: EdgeMechanism, axis: LabelAxis, part: Distances) -> tuple[float, float]:
+def _simulated(mechanism: EdgeMechanism, axis: LabelAxis, part: Listed) -> tuple[float, float]:
     """Return the distances of the fit that are expected at both public tables, in the unit of the part's distance."""
-    distances, fit = apart(axis, part), _fit_axis(mechanism, axis.size)
+    distances, fit = listed_distances(part), _fit_axis(mechanism, axis.size)
     means = []
     for number, table in enumerate((_towns(distances), _scattered(axis.size))):
         truth, found = table / table.sum(), []

@@ -100,6 +100,9 @@ BY_TREE = Rule(
 )
 """Laplace noise on the blocks of a tree at user level; the loss is ``epsilon n``. Its pitch is that of its levels."""
 
+WITH_LISTS = (1.8, 1.0)
+"""Of the expected distances of three axes, or more, that stand beside listed values: towns have several of these."""
+
 OTHER = "other_"
 """Before the names of the columns of a pair's other record."""
 
@@ -153,7 +156,10 @@ class MeasureCells:
     @property
     def expected(self) -> tuple[float, float]:
         """Distance to the truth that is expected at towns and at scattered places, in the natural unit."""
-        towns, scattered = self.rule.factors(sum(span is not None for span in self.spans), self.length)
+        axes = sum(span is not None for span in self.spans)
+        towns, scattered = self.rule.factors(axes, self.length)
+        if axes > 2 and self.rule is BY_MOVES and axes < len(self.spans):
+            towns, scattered = towns * WITH_LISTS[0], scattered * WITH_LISTS[1]
         return towns * self.typical / self.scale, scattered * self.typical / self.scale
 
     @property

@@ -24,7 +24,7 @@ from emdp.spaces.combined.elsewhere import COLUMN
 from emdp.transport.fit import STEPS, FitAxis, coarse_weights, fit_measure
 from emdp.transport.hilbert import hilbert_order
 
-__all__ = ["WEIGHT", "MeasureRows", "sampled_count"]
+__all__ = ["WEIGHT", "MeasureRows", "sampled_count", "with_further"]
 
 WEIGHT = "weight"
 """Column of the fitted measure."""
@@ -209,20 +209,8 @@ class MeasureRows:
     def joined(self, released: Released, other: "MeasureRows", others: Released) -> pl.DataFrame:
         """Return the places of this measure with the further columns of another one."""
         if not isinstance(other, MeasureRows):
-            raise UsageError("other is two measures that are joined already; pass one without a structure.")
-        # Loaded where it is needed.
-        from emdp.estimators.frequency.joined_measures import joined
-
-        table = self.table(released)
-        if not self.has_away:
-            return joined(table, WEIGHT, other.grid, other.fitted(others))
-        # Who is elsewhere is so in both: the rest is joined, and keeps its share.
-        places, away = table.filter(~pl.col(COLUMN)).drop(COLUMN), table.filter(pl.col(COLUMN))
-        found = joined(places, WEIGHT, other.grid, other.fitted(others))
-        somewhere = 1.0 - float(np.sum(away.get_column(WEIGHT).to_numpy()))
-        found = found.with_columns(pl.lit(False).alias(COLUMN), pl.col(WEIGHT) * somewhere)
-        columns = [*(name for name in found.columns if name not in (COLUMN, WEIGHT)), COLUMN, WEIGHT]
-        return pl.concat([found.select(columns), away.select(COLUMN, WEIGHT)], how="diagonal")
+            raise UsageError("other is several measures that are joined already; pass one without a structure.")
+        return with_further(self.table(released), other, others)
 
     def _nodes(self) -> pl.DataFrame:
         return self._with_away(self.grid.cells.frame(), 1)
@@ -273,6 +261,22 @@ class MeasureRows:
     @cached_property
     def _kept(self) -> dict[str, Any]:
         return {}
+
+
+def with_further(table: pl.DataFrame, other: MeasureRows, others: Released) -> pl.DataFrame:
+    """Return the places of a measure's table with the further columns of another measure."""
+    # Loaded where it is needed.
+    from emdp.estimators.frequency.joined_measures import joined
+
+    if COLUMN not in table.columns:
+        return joined(table, WEIGHT, other.grid, other.fitted(others))
+    # Who is elsewhere is so in both: the rest is joined, and keeps its share.
+    places, away = table.filter(~pl.col(COLUMN)).drop(COLUMN), table.filter(pl.col(COLUMN))
+    found = joined(places, WEIGHT, other.grid, other.fitted(others))
+    somewhere = 1.0 - float(np.sum(away.get_column(WEIGHT).to_numpy()))
+    found = found.with_columns(pl.lit(False).alias(COLUMN), pl.col(WEIGHT) * somewhere)
+    columns = [*(name for name in found.columns if name not in (COLUMN, WEIGHT)), COLUMN, WEIGHT]
+    return pl.concat([found.select(columns), away.select(COLUMN, WEIGHT)], how="diagonal")
 
 
 def sampled_count(count: int) -> int:

@@ -19,11 +19,11 @@ import numpy as np
 
 from emdp.base.errors import UsageError
 from emdp.estimators.columns.ordering import ordered
-from emdp.estimators.frequency.edge_noise import edge_noise
+from emdp.estimators.frequency.edge_noise import Fractions, edge_noise
 from emdp.estimators.frequency.listed_measures import ListedCells, ListedRows, bound_of_means, listed_notes, listed_ways
 from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_TREE, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
-from emdp.estimators.frequency.measure_structures import structure_note, structures
+from emdp.estimators.frequency.measure_structures import mean_fraction, structures_of
 from emdp.estimators.frequency.measure_tree import (
     REFUSAL,
     TreePlan,
@@ -59,8 +59,13 @@ PAIR_NOTES = (
 )
 
 
-def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
+def plan_measure(query: Measure, *, space: Space, users: int, fractions: Fractions | None = None) -> Plan:
     """Return the plan of a measure.
+
+    Parameters
+    ----------
+    fractions : mapping of str to Fraction, optional
+        Of a block of a structure: what fraction of alpha moves along its columns have in it.
 
     Raises
     ------
@@ -78,7 +83,7 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     >>> plan.guarantee.alpha, plan.mechanisms[0].dimension
     (2.0, 10)
     """
-    ways = _ways(query, space, users)
+    ways = _ways(query, space, users, fractions)
     wanted = [way for way in ways if query.noise in ("auto", _where(way))]
     if not wanted:
         why = f": {REFUSAL}" if query.noise == "tree" else ""
@@ -87,7 +92,12 @@ def plan_measure(query: Measure, *, space: Space, users: int) -> Plan:
     if best[0].cells.size < 2:
         raise UsageError("a measure of one node tells nothing; pass a smaller pitch.")
     others = (_plan_of(query, space, users, ways, way) for way in wanted if way is not best and way[0].cells.size > 1)
-    return replace(_plan_of(query, space, users, ways, best), others=tuple(others))
+    plan = replace(_plan_of(query, space, users, ways, best), others=tuple(others))
+    structures = None if fractions is not None else structures_of(query, space, users, best[0])
+    if structures is None:
+        return plan
+    told, compared = structures.note("joint"), structures.compared("joint")
+    return replace(plan, notes=(*plan.notes, told), comparison=(*plan.comparison, *compared))
 
 
 Way = tuple[MeasureCells, GroupNoise]
@@ -117,8 +127,6 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
     check_names(rows.columns)
     constant = change_of(aggregation, space, query.price).lipschitz
     column = noise.share_column(query, grid.cells.text, constant)
-    told = () if query.price.is_user_level else structure_note(grid, space, "joint")
-    others = () if query.price.is_user_level else structures(grid, space)
     own = listed_notes(grid, space) if is_listed else _notes(way, users, query.price, space)
     shared: dict[str, Any] = {
         "aggregation": aggregation,
@@ -128,16 +136,16 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
         "columns": (tree_column(column, grid, mechanism) if is_tree else column,),
         "choice": noise.choice,
         "finisher": ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        "notes": (*own, *told, *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
+        "notes": (*own, *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
         "has_absent": space.elsewhere is not None,
-        "comparison": (*_comparison(ways, grid), *others),
+        "comparison": _comparison(ways, grid),
     }
     return TreePlan(tree=tree_of(grid), **shared) if is_tree else Plan(**shared)
 
 
-def _ways(query: Measure, space: Space, users: int) -> list[Way]:
+def _ways(query: Measure, space: Space, users: int, fractions: Fractions | None) -> list[Way]:
     """Return the nodes and the noise of every way to release the measure."""
-    listed = listed_ways(query, space, users)
+    listed = listed_ways(query, space, users, fractions)
     if listed:
         return listed
     price = query.price
@@ -147,8 +155,9 @@ def _ways(query: Measure, space: Space, users: int) -> list[Way]:
             raise UsageError("a measure under alpha has Laplace noise, which spends no delta; leave delta out.")
         if query.pairs and space.elsewhere is not None:
             raise UsageError("pairs is of records that have a place; leave it out where they may be elsewhere.")
-        grid = measure_cells(space, price.level * users, pairs=query.pairs, **asked)
-        return [(grid, edge_noise(_aggregation(grid), space, (users,), price).required())]
+        loss = price.level * users * mean_fraction(query.columns, fractions or {})
+        grid = measure_cells(space, loss, pairs=query.pairs, **asked)
+        return [(grid, edge_noise(_aggregation(grid), space, (users,), price, fractions).required())]
     found = []
     grid = measure_cells(space, price.level * users, rule=BY_CELLS, **asked)
     change = change_of(_aggregation(grid), space, price)

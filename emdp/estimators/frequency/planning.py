@@ -8,8 +8,9 @@ everybody and for ever, so a plan is a function of public numbers. A low-discrep
 partial sums are far smaller than those of noise, and ``d_em`` is made of such sums.
 
 On a grid the norm is planned as ``PLANE_RATIO`` times the cost of a smooth flow (:mod:`emdp.transport.flow`), in the
-plane; on one axis of a grid it is exact, on three axes the flow's cost is taken as it is, an upper bound. On spaces
-without a closed form it is half the 1-norm, an upper bound.
+plane; on one axis of a grid it is exact, on three axes the flow's cost is taken as it is, an upper bound. Of few listed
+values with given distances it is exact, too; on other spaces without a closed form it is half the 1-norm, an upper
+bound.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from emdp.base.errors import UsageError
 from emdp.estimators.frequency.geometry import Geometry
 from emdp.estimators.frequency.models import ErrorModel, checked_prior
 from emdp.spaces.base import Floats
+from emdp.transport.arrays import solve
 from emdp.transport.flow import PLANE_RATIO, flow_bound
 from emdp.transport.projection import project_on_blocks, project_on_clusters, project_on_line
 from emdp.transport.simplex import project_rows
@@ -43,6 +45,10 @@ MANY = 2**18
 
 SINGLE_ENTRIES, FEWEST_SINGLE, MOST_SINGLE = 20_000, 4, 400
 """The same where draws are projected, or on grids measured, one after the other in the unit of ``d_em``."""
+
+
+SOLVED = (1000, 4, 50)
+"""The same where the transport of each draw is solved for."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,11 @@ def planned_errors(
     projected_alone = post == "d_em" and geometry.kind in ("line", "clusters", "grid")
     alone = projected_alone or geometry.kind == "grid"
     entries, fewest, most = (
-        (SINGLE_ENTRIES, FEWEST_SINGLE, MOST_SINGLE) if alone else (ENTRIES, FEWEST_DRAWS, MOST_DRAWS)
+        SOLVED
+        if geometry.apart is not None
+        else (SINGLE_ENTRIES, FEWEST_SINGLE, MOST_SINGLE)
+        if alone
+        else (ENTRIES, FEWEST_DRAWS, MOST_DRAWS)
     )
     draws = min(max(entries // model.size, 1 if model.size >= MANY else fewest), most)
     errors = model.combine(fixed_normals(draws, model.size))
@@ -195,11 +205,19 @@ def _norms(errors: Floats, geometry: Geometry) -> Floats:
         starts = np.searchsorted(geometry.clusters[order], np.arange(int(geometry.clusters.max()) + 1))
         between = np.abs(np.add.reduceat(centred[:, order], starts, axis=1)).sum(axis=1) / 2
         return np.asarray(geometry.within * (half - between) + between, dtype=np.float64)
+    if geometry.apart is not None:
+        return np.array([own * _solved(row, geometry.apart) for own, row in zip(half, centred, strict=True)])
     if geometry.kind != "grid":
         return half
     factor = PLANE_RATIO if sum(count > 1 for count in geometry.shape) == 2 else 1.0
     bounds = [flow_bound(row.reshape(geometry.shape), geometry.steps) * factor for row in centred]
     return np.asarray(np.minimum(np.array(bounds), half), dtype=np.float64)
+
+
+def _solved(errors: Floats, apart: Floats) -> float:
+    """Return how far the positive part of errors is from the negative one, each made a distribution."""
+    more, less = np.maximum(errors, 0.0), np.maximum(-errors, 0.0)
+    return solve(more, less, apart) if more.any() and less.any() else 0.0
 
 
 def _projected(values: Floats, geometry: Geometry) -> Floats:

@@ -1,127 +1,125 @@
-"""Measures of places and one more axis that are released as two, and joined: given the zone, or independent.
+"""Measures of places and further parts that are released in blocks, and joined: given the zone, or independent.
 
-Two releases with noise on edges, whose levels are fixed beforehand and add up to at most alpha: on two neighbours at
-the distance ``d`` the first has a loss of at most ``alpha_1 d``, and the second, with noise of its own, of at most
-``alpha_2 d``; both together have ``(alpha_1 + alpha_2) d`` (composition, EMD 7), and their slacks add up. What joins
-them is post-processing. Which structure is released is chosen by public numbers
+Theorem. Let ``d_X`` be the sum of the parts' distances with their shares, and cut the parts into blocks ``B``, in which
+a part may be more than once. Let each block's marginal be released with noise on edges
+(:mod:`emdp.mechanisms.central.edges`) at the level ``alpha``, and let the edges along part ``i`` have the sensitivity
+``s_i/f_(B,i)``, ``s_i`` what they have in a measure of all parts, and likewise those to the point elsewhere. If the
+fractions ``f_(B,i)`` of each part, and those of that point over all blocks, add up to at most 1, then all releases
+together are ``(alpha, 0)`` unbounded central d_EM-DP; on the grid their slacks add up.
+
+Proof. All releases are one: the flow mechanism on the graphs of all blocks side by side, whose statistic is the blocks'
+weights one after another. Two items that are somewhere have a flow in each block, whose edges along part ``i`` have
+``sum |g_e|/s_e <= n f_(B,i) d_i`` with ``d_i`` the share of ``d_X`` that is of part ``i``; added up over the blocks and
+parts it is at most ``n sum_i d_i = n d_X``. An item and the point elsewhere, at ``rho``, have ``sum_B n f_B rho``, at
+most ``n rho``. So the flow mechanism's hypothesis holds, and what is proved there of bags: one plan of ``d_em`` serves
+all blocks. On the grid each block's numbers move by its flow and by what its own slack covers. QED
+
+A part in one block alone has the whole alpha in it: independent parts cost no more than one of them. That rests on the
+sum: under the largest of the parts' distances each would have its own share. A marginal is no farther than the whole
+(its map does not stretch ``d_X``), but two marginals with the whole alpha would be twice alpha where a part is in both.
+
+What joins the blocks is post-processing. Which structure is released is chosen by public numbers
 (:mod:`emdp.estimators.frequency.measure_structures`), before the data are touched.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, partial
 from typing import Any
-
-import numpy as np
-import polars as pl
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.statistic import Statistic
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import Records
-from emdp.estimators.frequency.measure_rows import NO_DISTANCE, WEIGHT, MeasureRows, sampled_count
-from emdp.estimators.frequency.measure_structures import (
-    SHARES,
-    chosen_structure,
-    expectation,
-    expected,
-    plane_and_line,
-    structure_note,
-    structures,
-)
+from emdp.estimators.frequency.measure_structures import Structures, structures_of
 from emdp.estimators.frequency.measures import plan_measure
+from emdp.estimators.frequency.structured_rows import StructuredRows
 from emdp.estimators.plan import Plan
-from emdp.expressions.analysis.checker import analyse, largest_quotient
-from emdp.expressions.analysis.evaluate import evaluate
-from emdp.expressions.nodes.base import lift
 from emdp.mechanisms.release import JoinedMechanism
 from emdp.privacy import GuaranteeEvent
-from emdp.privacy.rounding import split
 from emdp.questions.columns import Released
 from emdp.questions.measures import Measure
-from emdp.questions.shape import Shape
 from emdp.spaces import Space
-from emdp.spaces.base import Floats
-from emdp.transport.hilbert import hilbert_order
 
-__all__ = ["EdgePair", "StructuredPlan", "StructuredRows", "plan_structured"]
+__all__ = ["EdgeBlocks", "StructuredPlan", "plan_structured"]
+
+COUNTS = {2: "two", 3: "three", 4: "four"}
 
 
 @dataclass(frozen=True, eq=False)
-class EdgePair(JoinedMechanism):
-    """Two releases with noise on edges, one after the other: facts of both.
+class EdgeBlocks(JoinedMechanism):
+    """Several releases with noise on edges that are one flow mechanism: facts of all.
 
     Parameters
     ----------
     members : tuple of EdgeMechanism
-        The two mechanisms.
+        The mechanism of each block, all at one level.
+    names : tuple of str
+        What the blocks are of.
     """
 
-    members: tuple[Any, Any]
+    members: tuple[Any, ...]
+    names: tuple[str, ...] = ()
 
     @property
     def theorem(self) -> str:
         """The guarantee's source, in one line."""
-        return f"{self.members[0].theorem}; the levels of two releases add up (composition, EMD 7)"
+        return (
+            f"{self.members[0].theorem}; of a part that is in several blocks each has a fraction of alpha, which add "
+            "up to 1, and the blocks are one flow mechanism"
+        )
 
     @property
     def dimension(self) -> int:
         """Number of released coordinates."""
-        return int(self.members[0].dimension + self.members[1].dimension)
+        return sum(int(own.dimension) for own in self.members)
 
     @property
     def scale(self) -> float:
-        """The largest scale of noise of the two."""
+        """The largest scale of noise of all."""
         return float(max(own.scale for own in self.members))
 
     def facts(self, unit: str) -> tuple[tuple[str, str], ...]:
-        """Return the public facts of both releases."""
-        return tuple((name, f"of the {which}: {fact}") for which, own in self._named for name, fact in own.facts(unit))
-
-    @property
-    def _named(self) -> tuple[tuple[str, Any], ...]:
-        return tuple(zip(("places", "rest"), self.members, strict=True))
+        """Return the public facts of all releases."""
+        named = zip(self.names, self.members, strict=True)
+        return tuple((name, f"of {which}: {fact}") for which, own in named for name, fact in own.facts(unit))
 
 
 def plan_structured(query: Measure, *, space: Space, users: int) -> Plan:
-    """Return the plan of a measure by the structure that it asks for: one release, or two that are joined.
+    """Return the plan of a measure by the structure that it asks for: one release, or several that are joined.
 
     Raises
     ------
     UsageError
         As :func:`emdp.estimators.frequency.measures.plan_measure`; or if a structure is named where the measure is not
-        of a plane and one more axis.
+        of a plane and further parts.
 
     >>> from emdp.questions.measures import measure
     >>> from emdp.spaces import Cycle, Product, Vector
     >>> space = Product(Vector(["x", "y"], box=[(0, 10), (0, 10)]), Cycle("hour", 24))
     >>> plan = plan_structured(measure(alpha=80.0, structure="given zone"), space=space, users=500)
     >>> plan.guarantee.alpha, [own.alpha for own in plan.mechanisms[0].members]
-    (80.0, [48.0, 32.0])
+    (80.0, [80.0, 80.0])
     """
     joint = replace(query, structure="joint")
-    if query.structure == "joint":
-        return plan_measure(joint, space=space, users=users)
     whole = plan_measure(joint, space=space, users=users)
-    grid = _rows(whole).grid
-    if query.pairs or plane_and_line(grid, space) is None:
+    if query.structure == "joint":
+        return whole
+    structures = structures_of(joint, space, users, _rows(whole).grid)
+    if structures is None or query.structure not in ("auto", *structures.names):
         if query.structure == "auto":
             return whole
         raise UsageError(
-            f"structure={query.structure!r} is for measures of a plane and one more axis, such as places and hours; "
-            "pass those columns, or leave structure out."
+            f"structure={query.structure!r} is for measures of a plane and further parts of one column each, such as "
+            "places and hours ('each given zone': of two or more; of areas without a pitch: 'independent' alone); pass "
+            "those columns, or leave structure out."
         )
-    made: dict[str, Callable[[], Plan]] = {
-        "joint": lambda: whole,
-        **{name: partial(_planned, query, space, users, name, whole) for name in SHARES},
-    }
     if query.structure != "auto":
-        return made[query.structure]()
-    best = chosen_structure(grid)
-    others = tuple(own() for name, own in made.items() if name != best)
-    return replace(made[best](), others=others)
+        return _planned(query, structures, query.structure, whole)
+    best = structures.chosen
+    made = {"joint": whole} | {name: _planned(query, structures, name, whole) for name in structures.names[1:]}
+    return replace(made[best], others=tuple(own for name, own in made.items() if name != best))
 
 
 def _rows(plan: Plan) -> Any:
@@ -129,77 +127,70 @@ def _rows(plan: Plan) -> Any:
     return getattr(rows, "finisher", rows)
 
 
-def _planned(query: Measure, space: Space, users: int, name: str, whole: Plan) -> Plan:
-    """Return the plan of two releases that are joined."""
-    level, grid = query.price.level, _rows(whole).grid
-    found = plane_and_line(grid, space)
-    if found is None:
-        raise UsageError("structure is for measures of a plane and one more axis; leave it out.")
-    places, rest = found
-    share = SHARES[name]
-    levels = split(level, (share, 1.0 - share))
-    asked = replace(query, structure="joint", order=(), limit=None, offset=0)
-    first = plan_measure(
-        replace(asked, price=replace(query.price, level=levels[0]), columns=places), space=space, users=users
+def _planned(query: Measure, structures: Structures, name: str, whole: Plan) -> Plan:
+    """Return the plan of several releases that are joined."""
+    space, level = structures.space, query.price.level
+    releases = tuple(
+        plan_measure(own, space=space, users=structures.users, fractions=fractions)
+        for own, fractions in zip(structures.blocks(name), structures.fractions(name), strict=True)
     )
-    columns = query.columns if name == "given zone" else rest
-    second = plan_measure(
-        replace(asked, price=replace(query.price, level=levels[1]), columns=columns, pitch=None, resolution=None),
-        space=space,
-        users=users,
-    )
-    pair = EdgePair((first.mechanisms[0], second.mechanisms[0]))
-    rows = StructuredRows(query.name, name, _rows(first), _rows(second), grid, space)
+    count = COUNTS.get(len(releases), str(len(releases)))
+    told = ["places", *(f"the {number}. block" for number in range(2, len(releases) + 1))]
+    blocks = EdgeBlocks(tuple(own.mechanisms[0] for own in releases), tuple(told))
+    rows = StructuredRows(query.name, name, tuple(map(_rows, releases)), structures)
+    wider = max(releases, key=lambda own: own.columns[0].noise_scale).columns[0]
     shared: dict[str, Any] = {
-        "mechanisms": (pair,),
-        "event": GuaranteeEvent(query.price.promise().at_level(level, 0.0), "two measures", pair.slack_epsilon),
+        "mechanisms": (blocks,),
+        "event": GuaranteeEvent(query.price.promise().at_level(level, 0.0), f"{count} measures", blocks.slack_epsilon),
     }
-    wider = max((first, second), key=lambda own: own.columns[0].noise_scale).columns[0]
     return StructuredPlan(
-        releases=(first, second),
-        aggregation=first.aggregation,
+        releases=releases,
+        aggregation=releases[0].aggregation,
         scales=(1.0,),
-        columns=(replace(wider, expression=f"{first.columns[0].expression} and {second.columns[0].expression}"),),
-        choice=f"structure {name}: {first.choice[:-1]}; and {second.choice}",
+        columns=(replace(wider, expression=" and ".join(own.columns[0].expression for own in releases)),),
+        choice=f"structure {name}: " + "; and ".join(own.choice[:-1] for own in releases) + ".",
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
         notes=(
-            *structure_note(grid, space, name),
-            *_notes(first, second, levels),
-            *(note for note in first.notes if note.startswith("the row with elsewhere")),
+            structures.note(name),
+            *_notes(releases, structures, name),
+            *(note for note in releases[0].notes if note.startswith("the row with elsewhere")),
         ),
-        comparison=(
-            replace(whole.comparison[0], is_chosen=False),
-            *(replace(own, is_chosen=own.method == name) for own in structures(grid, space)),
-        ),
+        comparison=(replace(whole.comparison[0], is_chosen=False), *structures.compared(name)),
         **shared,
     )
 
 
-def _notes(first: Plan, second: Plan, levels: Sequence[float]) -> tuple[str, ...]:
-    told = [
-        f"{own.columns[0].expression}: alpha {level:.4g}, {own.mechanisms[0].dimension} nodes"
-        for own, level in zip((first, second), levels, strict=True)
-    ]
-    columns = ", ".join(name for name in _rows(second).items if name not in _rows(first).items)
+def _notes(releases: Sequence[Plan], structures: Structures, name: str) -> tuple[str, ...]:
+    told = []
+    for own, fractions in zip(releases, structures.fractions(name), strict=True):
+        part = "".join(
+            f", moves in space at {float(fractions[column]):.2g} of alpha"
+            for column in structures.plane[:1]
+            if column in fractions
+        )
+        told.append(f"{own.columns[0].expression}: {own.mechanisms[0].dimension} nodes{part}")
+    items = [rows.items for rows in map(_rows, releases)]
+    columns = ", ".join(column for own in items[1:] for column in own if column not in items[0])
+    count = COUNTS.get(len(releases), str(len(releases)))
     return (
-        f"two releases, of which each reads the table once: {'; '.join(told)}",
-        f"rows of the answer: nodes of places, where {columns} is NULL, and of the second release; shares of each add "
-        "up to 1 and have exact intervals for the smoothed distribution; table(), sample() and mean() are of both "
+        f"{count} releases, of which each reads the table once, at one alpha: {'; '.join(told)}",
+        f"rows of the answer: nodes of places, where {columns} is NULL, and of each further release; shares of each "
+        "add up to 1 and have exact intervals for the smoothed distribution; table(), sample() and mean() are of all "
         "joined, which has no intervals, and a bright place of it is no finding",
     )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StructuredPlan(Plan):
-    """A plan of two measures that are charged as one, computed one after the other, and given as one answer.
+    """A plan of several measures that are charged as one, computed one after the other, and given as one answer.
 
     Parameters
     ----------
     releases : tuple of Plan
-        The two.
+        The blocks.
     """
 
-    releases: tuple[Plan, Plan]
+    releases: tuple[Plan, ...]
 
     def check(self, records: Records) -> None:
         for own in self.releases:
@@ -215,7 +206,7 @@ class StructuredPlan(Plan):
     def release(
         self, opened: Sequence[tuple[Fraction, ...]], records: Records, *, keep_exact: bool
     ) -> tuple[Released, Released | None]:
-        """Draw once for each release; the coordinates of the second stand behind those of the first."""
+        """Draw once for each release; the coordinates of each stand behind those of the one before it."""
         made = [
             own.release((values,), records, keep_exact=keep_exact)
             for own, values in zip(self.releases, opened, strict=True)
@@ -223,161 +214,3 @@ class StructuredPlan(Plan):
         released = tuple(value for (values,), _ in made for value in values)
         exact = tuple(value for _, kept in made if kept is not None for value in kept[0])
         return (released,), (exact,) if keep_exact else None
-
-
-@dataclass(frozen=True, eq=False)
-class StructuredRows:
-    """Rows of two measures that are joined: nodes of places, then those of the second release.
-
-    Parameters
-    ----------
-    name : str
-        Column of the shares.
-    structure : str
-        How they are joined.
-    first, second : MeasureRows
-        Rows of the two.
-    grid : MeasureCells
-        Nodes that one measure of all would have: what distances are expected by.
-    space : Space
-        The item space.
-    """
-
-    name: str
-    structure: str
-    first: MeasureRows
-    second: MeasureRows
-    grid: Any
-    space: Space
-
-    @property
-    def items(self) -> tuple[str, ...]:
-        """Columns of the joined table's items."""
-        rest = (name for name in self.second.items if name not in self.first.items)
-        return (*self.first.items, *rest)
-
-    @property
-    def has_away(self) -> bool:
-        """Whether the joined table has a column ``elsewhere``."""
-        return self.first.has_away
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The answer's columns."""
-        return (*self.items, *self.first.columns[len(self.first.items) :])
-
-    @property
-    def shape(self) -> Shape:
-        """Rows: they are of two kinds."""
-        return Shape("rows", keys=self.items)
-
-    @property
-    def expectation(self) -> str:
-        """Expected distances of the joined fit to the truth, in words."""
-        return expectation(self.structure, self.grid)
-
-    def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
-        """Return the nodes of both releases; see :class:`Finisher`."""
-        own = 1.0 - (1.0 - level) / 2.0 if together else level
-        parts = zip((self.first, self.second), self._apart(released), strict=True)
-        return self._stacked([rows.frame(values, own, together=together) for rows, values in parts])
-
-    def drawn(self, released: Released) -> pl.DataFrame:
-        """Return the rows as they are drawn."""
-        return self.frame(released, 0.95)
-
-    def exact(self, statistics: Released) -> pl.DataFrame:
-        """Return the nodes with their exact shares; errors as of one measure."""
-        if not statistics:
-            return self.first.exact(statistics)
-        parts = zip((self.first, self.second), self._apart(statistics), strict=True)
-        return self._stacked([rows.exact(values) for rows, values in parts])
-
-    def density(self, released: Released) -> pl.DataFrame:
-        """Return the fitted shares of both at their released nodes."""
-        parts = zip((self.first, self.second), self._apart(released), strict=True)
-        return self._stacked([rows.density(values) for rows, values in parts])
-
-    def fitted(self, released: Released) -> Floats:
-        """Return the weights of the joined table."""
-        return self.table(released).get_column(WEIGHT).to_numpy()
-
-    def table(self, released: Released) -> pl.DataFrame:
-        """Return the joined table: one row an item, with its ``weight``; computed once a release."""
-        if self._kept.get("released") != released:
-            first, second = self._apart(released)
-            found = self.first.joined(first, self.second, second)
-            self._kept["released"], self._kept["table"] = released, found
-        kept: pl.DataFrame = self._kept["table"]
-        return kept
-
-    def sample(self, released: Released, count: int) -> pl.DataFrame:
-        """Return so many records, at equal steps of mass along a curve through all places."""
-        count = sampled_count(count)
-        table = self.table(released)
-        order = np.argsort(self._along_curve(table), kind="stable")
-        sums = np.cumsum(table.get_column(WEIGHT).to_numpy()[order])
-        steps = (np.arange(count) + 0.5) * (sums[-1] / count)
-        found: pl.DataFrame = table.drop(WEIGHT)[order[np.minimum(np.searchsorted(sums, steps), len(order) - 1)]]
-        return found
-
-    def mean(self, released: Released, function: Any, *, level: float, raw: bool) -> dict[str, float | str | None]:
-        """Return the mean of a function over the joined table; of places alone also raw, of the first release."""
-        expression = lift(function)
-        analysis = analyse(expression, self.space)
-        moved = {
-            name for own, part in zip(analysis.parts, self.space.parts, strict=True) if own > 0 for name in part.columns
-        }
-        if moved <= set(self.first.items):
-            return self.first.mean(self._apart(released)[0], function, level=level, raw=raw)
-        if raw:
-            raise UsageError("raw is of functions of places where a measure is two that are joined; leave it out.")
-        if not moved <= set(self.items):
-            raise UsageError(f"the measure is of {', '.join(self.items)} alone; pass a function of these.")
-        table = self.table(released)
-        if self.has_away:
-            table = table.filter(pl.col(self.items[0]).is_not_null())
-        if not table.height:
-            return {"mean": None, "towns": None, "scattered": None, "reason": NO_DISTANCE}
-        values = evaluate(expression, self.space, self.space.encode(self.first.filled(table.select(self.items))))
-        weights = table.get_column(WEIGHT).to_numpy()
-        mean = float(weights @ values) / float(weights.sum())
-        if self.has_away:
-            return {"mean": mean, "towns": None, "scattered": None, "reason": NO_DISTANCE}
-        constant = largest_quotient(analysis.parts, self.space)
-        towns, scattered = (own * constant for own in expected(self.structure, self.grid))
-        return {"mean": mean, "towns": towns, "scattered": scattered}
-
-    def joined(self, released: Released, other: Any, others: Released) -> pl.DataFrame:
-        """Refuse: it is joined already."""
-        del released, other, others
-        raise UsageError("this measure is two that are joined already; ask measures without a structure to join more.")
-
-    def _apart(self, released: Released) -> tuple[Released, Released]:
-        """Return what was released of each of the two."""
-        (values,) = released
-        count = int(self.first.mechanism.dimension)
-        return (values[:count],), (values[count:],)
-
-    def _stacked(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        kept = [name for name in self.columns if any(name in frame.columns for frame in frames)]
-        return pl.concat(frames, how="diagonal").select(kept)
-
-    def _along_curve(self, table: pl.DataFrame) -> Any:
-        """Return where on the curve through all places each row of the joined table is."""
-        grid = self.first.grid
-        ranks = np.empty(grid.places, dtype=np.int64)
-        ranks[hilbert_order(grid.counts)] = np.arange(grid.places)
-        place = np.zeros(table.height, dtype=np.int64)
-        for name, values, count in zip(grid.cells.columns, grid.values, grid.counts, strict=True):
-            codes = {value: code for code, value in enumerate(values)}
-            own = table.get_column(name).replace_strict(codes, default=0, return_dtype=pl.Int64)
-            place = place * count + own.to_numpy()
-        found = ranks[place]
-        if self.has_away:
-            found[table.get_column("elsewhere").to_numpy()] = grid.places
-        return found
-
-    @cached_property
-    def _kept(self) -> dict[str, Any]:
-        return {}

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from emdp.base.classes import dataclass
+from emdp.base.errors import UsageError
 from emdp.expressions.cells.aggregation import Aggregation, LabelAxis
 from emdp.expressions.cells.reference import label_cells
 from emdp.expressions.numbers.outward import div_up, mul_up
@@ -70,6 +71,12 @@ def apart(axis: LabelAxis, part: Distances) -> Floats:
     cut = np.minimum(part.matrix / part.diameter, 1.0)
     rows = np.array([cut[own].min(axis=0) for own in codes])
     found = np.array([rows[:, own].min(axis=1) for own in codes])
+    if len(found) > 1 and not (found + np.eye(len(found)) > 0).all():
+        first, second = (axis.cells[int(own)][0] for own in np.argwhere(found + np.eye(len(found)) <= 0)[0])
+        raise UsageError(
+            f"matrix has a distance from {first!r} to {second!r} that is 0 beside diameter {part.diameter:.3g}: no "
+            "number is so small; merge the values, or give a smaller diameter."
+        )
     np.fill_diagonal(found, 0.0)
     return np.asarray(np.minimum(found, found.T), dtype=np.float64)
 

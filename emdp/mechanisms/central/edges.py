@@ -163,6 +163,18 @@ class EdgeMechanism(AdditiveMechanism):
         return self._deviation(scales, np.ones(len(scales)))
 
     @property
+    def covariance(self) -> Floats:
+        """Covariance of the nodes' noise, shape (nodes, nodes); for some hundred nodes.
+
+        >>> from emdp.mechanisms.central.edge_laws import EdgeLaplaceMechanism
+        >>> (EdgeLaplaceMechanism.on([EdgeAxis(3, 1.0)], alpha=1.0).covariance / 2).round(6).tolist()
+        [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
+        """
+        along = [self.edge_grid.differences(row) for row in np.eye(self.dimension)]
+        scaled = np.array([np.concatenate([d * u for d, u in zip(own, self.axis_units, strict=True)]) for own in along])
+        return np.asarray(scaled @ scaled.T * self._deviation(np.ones(1), np.ones(1)) ** 2 * self.grid**2)
+
+    @property
     def root_mean_square(self) -> float:
         """Root of the mean over the nodes of the noise's variance."""
         if self.is_exact:

@@ -6,6 +6,7 @@ users, one part of several, and grids of a continuum have the smoothed or listed
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -16,6 +17,7 @@ from emdp.questions.means import CellNoise
 from emdp.questions.select import FrequencyQuery, Grid, Order, People
 from emdp.spaces import count_items
 from emdp.spaces.combined.grid import can_be_cut
+from emdp.spaces.listed.distances import Distances
 from emdp.sql.clauses.distributions import Histogram
 from emdp.sql.context import Context, identifier
 from emdp.sql.text.families import MESSAGES, option_refusal
@@ -55,6 +57,8 @@ def frequency_query(
         If an option does not fit, or the items of a continuum are asked for.
     """
     text = context.statement.text
+    if histogram.cells is None and noise == "edges" and isinstance(space := context.names.space, Distances):
+        histogram = replace(histogram, cells=LabelAxis(space.columns[0], tuple((label,) for label in space.values)))
     if histogram.cells is None:
         _check_all_items(context, node, noise, people)
         return _of_items(context, name, None, tuple(order), limit, offset, written)

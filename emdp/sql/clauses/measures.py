@@ -14,7 +14,7 @@ from emdp.sql.values.scalar import Scalars
 __all__ = ["measure_query"]
 
 FORM = "MEASURE(*), MEASURE(PITCH(1.0)), MEASURE(lat, lon, PITCH(1.0)) or MEASURE(PAIRS(lat, lon))"
-STRUCTURED = "STRUCTURE('auto'), STRUCTURE('given zone') or STRUCTURE('independent')"
+STRUCTURED = "STRUCTURE('auto'), STRUCTURE('given zone'), STRUCTURE('each given zone') or STRUCTURE('independent')"
 
 
 def measure_query(

@@ -175,7 +175,7 @@ SPACES: list[Space] = [
 def test_alpha_pays_for_every_neighbour_on_small_spaces(space: Space) -> None:
     # Over all pairs of bags of up to three records: the noise of scale s = l/alpha pays |change|_1/s <= alpha d_em.
     alpha, users = 1.5, 5
-    plan = plan_item_frequencies(ItemFrequencies(Price("alpha", alpha)), space=space, users=users)
+    plan = plan_item_frequencies(ItemFrequencies(Price("alpha", alpha), adjust="simplex"), space=space, users=users)
     mechanism = plan.releaser.mechanism  # type: ignore[attr-defined]
     items = finite_items(space)
     assert items is not None

@@ -134,7 +134,42 @@ def test_by_sql_and_with_people_elsewhere(tmp_path: Path) -> None:
         assert isinstance(named.noise, GraphLaplaceMechanism)
 
 
+@emdp.testing.seeded(5)
+def test_all_areas_have_the_less_noise_and_their_preview_is_as_near_as_answers(tmp_path: Path) -> None:
+    session, truth = session_of(tmp_path)
+    header = "SELECT WITH EMD_PRIVACY OPTIONS (alpha = 40{}) FREQUENCY({}) FROM data"
+
+    def asked(query: Any) -> emdp.Answer:
+        return session.sql(query) if isinstance(query, str) else session.frequencies(alpha=40.0, noise=query.noise)
+
+    for query in (emdp.frequencies(alpha=40.0), header.format("", "*"), header.format("", "zone")):
+        told = session.preview(query).comparison.filter("is_chosen")["expected_error"].item()
+        far = [off(asked(query).frame, "frequency", truth) / SPACE.diameter for _ in range(3)]
+        assert 0.5 < told / np.mean(far) < 2.0
+    for query in (
+        emdp.frequencies(alpha=40.0),
+        emdp.frequencies(alpha=40.0, noise="edges"),
+        header.format(", noise = 'edges'", "*"),
+    ):
+        answer = asked(query)
+        assert isinstance(answer.noise, GraphLaplaceMechanism)
+        assert answer.frame.columns[:2] == ["zone", "frequency"]
+        assert answer.frame["frequency"].sum() == pytest.approx(1.0)
+    # a distribution beside the shares is made of the histogram's
+    assert "frequency_adjusted" in session.frequencies(alpha=40.0, adjust="simplex").frame.columns
+    covariance = plan_of(SPACE).mechanisms[0].covariance
+    assert covariance.sum(axis=0) == pytest.approx(np.zeros(ZONES), abs=1e-9)
+    variances = [plan_of(SPACE).mechanisms[0].linear_deviation(row) ** 2 for row in np.eye(ZONES)]
+    assert np.diag(covariance) == pytest.approx(variances)
+
+
 def test_what_is_refused() -> None:
+    line = np.array([0.0, 1e-250, 1e100])
+    tiny = Distances("zone", NAMES[:3], np.abs(np.subtract.outer(line, line)))
+    with pytest.raises(UsageError, match="'z0' to 'z1' that is 0 beside diameter"):
+        plan_measure(emdp.measure(alpha=1.0), space=tiny, users=100)
+    with pytest.raises(UsageError, match="distance 0"):
+        plan_measure(emdp.measure(alpha=1.0), space=Product(tiny, Interval("x", 0, 1)), users=100)
     large, apart = town(501)
     for query, space, match in (
         (emdp.measure(alpha=1.0, pitch=1.0), SPACE, "places are listed"),

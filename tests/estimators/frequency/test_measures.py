@@ -78,7 +78,8 @@ def test_all_parts_have_nodes_as_far_apart() -> None:
 
 def test_what_has_no_measure() -> None:
     for query, space, match in (
-        (emdp.measure(alpha=1.0), KINDS, "grid"),
+        (emdp.measure(alpha=1.0), Product(KINDS, Categories("own", ["a", "b"])), "grid"),
+        (emdp.measure(epsilon=1.0), KINDS, "under alpha"),
         (emdp.measure(alpha=1.0, pitch=100.0), PLANE, "pitch"),
         (emdp.measure(alpha=1.0, pitch=0.001), PLANE, "nodes"),
         (emdp.measure(alpha=1.0), Product(PLANE, Vector(["u", "v"], radius=1.0)), "nodes along every part"),

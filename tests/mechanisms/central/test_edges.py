@@ -288,3 +288,15 @@ def test_refusals() -> None:
     ):
         with pytest.raises(UsageError, match=match):
             call()
+
+
+def test_known_distances_of_gaussian_edges_and_of_two_nodes() -> None:
+    """A move from an inner node along both axes has ``1 - 1/pi``, from a corner 1; two nodes have one number."""
+    plane = EdgeGaussianMechanism.on([EdgeAxis(21, 1.0), EdgeAxis(21, 1.0)], alpha=1.0, delta=1e-6)
+    inverse = np.linalg.pinv(plane.covariance / plane.scale**2, hermitian=True)
+    for place, known in ((10 * 21 + 10, 1.0 - 1.0 / math.pi), (0, 1.0)):
+        moved = np.zeros(441)
+        moved[[place, place + 1, place + 21]] = np.array([-2.0, 1.0, 1.0]) / math.sqrt(2.0)
+        assert moved @ inverse @ moved == pytest.approx(known, abs=0.005)
+    two = EdgeLaplaceMechanism.on([EdgeAxis(2, 0.25)], alpha=2.0)
+    assert two.covariance == pytest.approx(2 * 0.125**2 * np.array([[1.0, -1.0], [-1.0, 1.0]]))
