@@ -14,6 +14,7 @@ right triangle. Factors and losses are of simulations, by ``benchmarks/measures.
 this rule says beside them. What a join loses in the table itself is not public.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -203,7 +204,7 @@ def mean_fraction(columns: Sequence[str], fractions: Fractions) -> float:
     0.5
     """
     own = [fractions.get(column, Fraction(1)) for column in columns]
-    return float(len(own) / sum(1 / one for one in own)) if own else 1.0
+    return len(own) / math.fsum(float(1 / one) for one in own) if own else 1.0
 
 
 def structures_of(query: Measure, space: Space, users: int, whole: MeasureCells) -> Structures | None:

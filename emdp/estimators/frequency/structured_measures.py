@@ -22,6 +22,7 @@ What joins the blocks is post-processing. Which structure is released is chosen 
 (:mod:`emdp.estimators.frequency.measure_structures`), before the data are touched.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -73,7 +74,7 @@ class EdgeBlocks(JoinedMechanism):
     @property
     def dimension(self) -> int:
         """Number of released coordinates."""
-        return sum(int(own.dimension) for own in self.members)
+        return int(math.fsum(own.dimension for own in self.members))
 
     @property
     def scale(self) -> float:
