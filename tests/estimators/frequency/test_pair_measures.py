@@ -171,7 +171,7 @@ def test_what_has_no_measure_of_pairs(tmp_path: Path) -> None:
     kinds = Categories("kind", ["bar", "inn"])
     for space, columns, match in (
         (Product(PLANE, CLOCK), (), "columns"),
-        (Product(PLANE, kinds), ("kind",), "grid"),
+        (Product(PLANE, kinds), ("kind",), "places are listed"),
         (Elsewhere(PLANE, 0.5), (), "elsewhere"),
     ):
         with pytest.raises(UsageError, match=match):
