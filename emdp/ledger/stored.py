@@ -70,8 +70,7 @@ class StoredLedger(Ledger, Generic[Connection]):
         _guard_forks()
         self._shown = path
         self._writable = writable
-        self._closed = False
-        self._admitting = False
+        self._closed = self._admitting = False
         self._refusal: BaseException | None = None
         self._entries: list[Entry] = []
         self._index = EntryIndex()
