@@ -85,7 +85,8 @@ class Agreement:
     draws : int
         Draws in bulk that they were compared with.
     p_value : float
-        Of the two-sample test of Kolmogorov and Smirnov on one number of each answer.
+        Of the two-sample test of Kolmogorov and Smirnov on one number of each answer; of a measure in blocks the least
+        of those on a number of each block, times how many there are.
     """
 
     query: str

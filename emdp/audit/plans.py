@@ -19,7 +19,7 @@ from emdp.audit.releases import (
     NoiseDraws,
     additive_releases,
     additive_scores,
-    first_number,
+    first_numbers,
     message_name,
     message_scores,
     noise_name,
@@ -84,7 +84,7 @@ class AuditedPlan(Protocol):
     def counted(self, tables: Neighbours, trials: int) -> CountedMessages | None:
         """Return counts of users' messages, of a release of mixed ones; None of other releases."""
 
-    def values(self, tables: Neighbours, most: int) -> list[float]:
+    def values(self, tables: Neighbours, most: int) -> list[tuple[float, ...]]:
         """Return a number of each of the answers that draws on the first table stand for, at most so many.
 
         What a session answers has the same law: the two are compared in every audit.
@@ -132,7 +132,7 @@ class AuditedNoise:
         del tables, trials
         return None
 
-    def values(self, tables: Neighbours, most: int) -> list[float]:
+    def values(self, tables: Neighbours, most: int) -> list[tuple[float, ...]]:
         return _first_numbers(self.plan, additive_releases(self.plan, tables, most))
 
 
@@ -185,7 +185,7 @@ class AuditedMessages:
         bulk = bulk_of(self.plan, tables)
         return bulk.counted(trials) if isinstance(bulk, MixedMessages) else None
 
-    def values(self, tables: Neighbours, most: int) -> list[float]:
+    def values(self, tables: Neighbours, most: int) -> list[tuple[float, ...]]:
         bulk = bulk_of(self.plan, tables)
         made: Iterable[Any] = () if bulk is None else list(bulk.releases(most))
         blocks = read_blocks(self.plan, tables.first)
@@ -218,5 +218,5 @@ def audited(plan: AnyPlan) -> AuditedPlan:
     return kind(plan)
 
 
-def _first_numbers(plan: AnyPlan, made: Iterable[Any]) -> list[float]:
-    return [first_number(plan.finisher.frame(released, 0.95)) for released in made]
+def _first_numbers(plan: AnyPlan, made: Iterable[Any]) -> list[tuple[float, ...]]:
+    return [first_numbers(plan, plan.finisher.frame(released, 0.95)) for released in made]

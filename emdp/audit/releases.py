@@ -45,6 +45,7 @@ __all__ = [
     "additive_scores",
     "features",
     "first_number",
+    "first_numbers",
     "joint_scores",
     "message_name",
     "message_scores",
@@ -93,6 +94,17 @@ def first_number(frame: pl.DataFrame) -> float:
             value = series[0]
             return float("nan") if value is None else float(value)
     return float("nan")
+
+
+def first_numbers(plan: Any, frame: pl.DataFrame) -> tuple[float, ...]:
+    """Return the first number of an answer; of a measure in blocks that of each block, which has its items alone."""
+    if not isinstance(plan, StructuredPlan):
+        return (first_number(frame),)
+    rows: Any = getattr(plan.finisher, "finisher", plan.finisher)
+    return tuple(
+        first_number(frame.filter(*(pl.col(item).is_null() != (item in own.items) for item in rows.items)))
+        for own in rows.blocks
+    )
 
 
 def parts_of_plan(plan: Plan) -> tuple[Plan, ...]:

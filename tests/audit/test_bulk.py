@@ -472,7 +472,7 @@ def test_what_is_drawn_in_bulk_has_the_law_of_whole_releases(kind: str) -> None:
     plan: Any = planned.plan
     blocks = read_blocks(plan, tables.first)
     with seeded(3):
-        drawn = audited(planned.plan).values(tables, 200)
+        drawn = [value for (value,) in audited(planned.plan).values(tables, 200)]
         whole = [first_number(plan.finisher.frame(run_release(plan, tables.first, blocks), 0.95)) for _ in drawn]
     both = [[one for one in own if one == one] for own in (drawn, whole)]
     assert abs(len(both[0]) - len(both[1])) <= 60

@@ -13,8 +13,10 @@ import pytest
 
 import emdp
 from emdp.audit import AuditReport, audit, audit_randomizer
+from emdp.audit.releases import _without_noise
 from emdp.audit.run import COUNTED, _asked, _setting
 from emdp.base.errors import UsageError
+from emdp.estimators.frequency.structured_measures import StructuredPlan
 from emdp.expressions import col
 from emdp.mechanisms import LaplaceMechanism
 from emdp.mechanisms.central import edge_laws, gaussian, k_norm, laplace
@@ -122,6 +124,30 @@ def test_measures_stand_and_less_noise_is_caught(kind: str, monkeypatch: pytest.
     drawn = edge_laws.laplace_integers
     monkeypatch.setattr(edge_laws, "laplace_integers", lambda units, size: drawn(0.3 * units, size))
     assert audited(asked, query, distances=[distance]).broken
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("structure", ["independent", "given zone"])
+@pytest.mark.parametrize("fault", [False, True])
+def test_answers_are_compared_in_every_block(fault: bool, structure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases whose later blocks have no noise are not what is drawn in bulk, though the first block is."""
+    space, _, distance = MEASURES["independent"]
+    rows = pl.DataFrame({"user": [1], "x": [0.5], "y": [0.5], "hour": [0.5]})
+    asked = emdp.read(rows, user="user", space=space, users=20, name="area")
+
+    def planted(self: StructuredPlan, opened: Any, records: Any, *, keep_exact: bool) -> Any:
+        made: list[Fraction] = []
+        for place, (own, values) in enumerate(zip(self.releases, opened, strict=True)):
+            if place and fault:
+                made += own.restored(_without_noise(own.mechanisms[0]).release(own.prepared(values)))
+            else:
+                made += own.release((values,), records, keep_exact=False)[0][0]
+        return (tuple(made),), None
+
+    monkeypatch.setattr(StructuredPlan, "release", planted)
+    query = emdp.measure(alpha=4.0, pitch=1.0, structure=structure)
+    report = audited(asked, query, distances=[distance], trials=500, end_to_end=60)
+    assert bool(report.disagreements) == fault
 
 
 def test_a_sensitivity_per_record_is_caught(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,10 +305,10 @@ def test_a_column_of_text_outside_the_space_is_audited() -> None:
 @pytest.mark.slow
 def test_answers_that_found_nothing_are_compared_too(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a session's answers are empty, none of the draws is: that is another law."""
-    monkeypatch.setattr("emdp.audit.agreement.first_number", lambda frame: math.nan)
+    monkeypatch.setattr("emdp.audit.agreement.first_numbers", lambda plan, frame: (math.nan,))
     report = audited(table, mean(col("x"), alpha=4.0), end_to_end=20, trials=200, distances=[0.5])
     assert report.disagreements
-    monkeypatch.setattr("emdp.audit.plans.AuditedNoise.values", lambda plan, tables, most: [math.nan] * most)
+    monkeypatch.setattr("emdp.audit.plans.AuditedNoise.values", lambda plan, tables, most: [(math.nan,)] * most)
     assert not audited(table, mean(col("x"), alpha=4.0), end_to_end=2, trials=200, distances=[0.5]).disagreements
 
 
