@@ -113,7 +113,7 @@ def plan_structured(query: Measure, *, space: Space, users: int) -> Plan:
             return whole
         raise UsageError(
             f"structure={query.structure!r} is for measures of a plane and further parts of one column each, such as "
-            "places and hours ('each given zone': of two or more; of areas without a pitch: 'independent' alone); pass "
+            "places and hours ('each given zone' of two or more, of areas without a pitch 'independent' alone); pass "
             "those columns, or leave structure out."
         )
     if query.structure != "auto":
