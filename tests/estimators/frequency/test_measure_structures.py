@@ -213,7 +213,7 @@ def test_areas_have_their_graph_beside_hours_in_a_block_of_their_own(tmp_path: P
         auto = session.preview(emdp.measure(alpha=300.0, structure="auto")).comparison
         assert auto["method"].to_list() == ["measure", "independent"]
     for asked in ({"structure": "given zone"}, {"structure": "independent", "pitch": 1.0}):
-        with pytest.raises(UsageError, match="of areas without a pitch: 'independent' alone"):
+        with pytest.raises(UsageError, match="of areas without a pitch 'independent' alone"):
             plan_structured(emdp.measure(alpha=9.0, **asked), space=space, users=90)  # type: ignore[arg-type]
 
 
