@@ -15,7 +15,7 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.base.text import Text
 from emdp.privacy import Guarantee
-from emdp.questions.columns import Finisher, PlannedColumn, Released, TopItems
+from emdp.questions.columns import Finisher, PlannedColumn, Released, TopItems, unordered
 from emdp.questions.shape import Shape
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ class Answer(Tiered, Measured, Description):
     @property
     def _rows(self) -> Finisher:
         """Finisher of the rows before they are ordered and cut."""
-        inner: Finisher = getattr(self.finisher, "finisher", self.finisher)
+        inner: Finisher = unordered(self.finisher)
         return inner
 
     def __repr__(self) -> str:

@@ -34,6 +34,7 @@ from emdp.estimators.messages import release_steps
 from emdp.mechanisms import AdditiveMechanism, GaussianMechanism, KNormMechanism, LaplaceMechanism
 from emdp.mechanisms.central.edges import EdgeMechanism
 from emdp.mechanisms.local.noise import LocalNoise
+from emdp.questions.columns import unordered
 from emdp.tables import Table, aggregate
 
 __all__ = [
@@ -100,7 +101,7 @@ def first_numbers(plan: Any, frame: pl.DataFrame) -> tuple[float, ...]:
     """Return the first number of an answer; of a measure in blocks that of each block, which has its items alone."""
     if not isinstance(plan, StructuredPlan):
         return (first_number(frame),)
-    rows: Any = getattr(plan.finisher, "finisher", plan.finisher)
+    rows: Any = unordered(plan.finisher)
     return tuple(
         first_number(frame.filter(*(pl.col(item).is_null() != (item in own.items) for item in rows.items)))
         for own in rows.blocks

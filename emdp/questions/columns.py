@@ -1,7 +1,7 @@
 """Public facts about a column of an answer, and the contract of what makes rows of released coordinates."""
 
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from emdp.base.classes import dataclass
 from emdp.privacy import Guarantee
 from emdp.questions.shape import Shape
 
-__all__ = ["Finisher", "PlannedColumn", "PlannedStage", "Released", "TopItems"]
+__all__ = ["Finisher", "PlannedColumn", "PlannedStage", "Released", "TopItems", "unordered"]
 
 Released = tuple[tuple[Fraction, ...], ...]
 """Released coordinates of each group of users, in the statistic's own units."""
@@ -124,3 +124,8 @@ class Finisher(Protocol):
 
     def exact(self, statistics: Released) -> pl.DataFrame:
         """Return the same columns without the interval ends, from exact coordinates: for the test switch alone."""
+
+
+def unordered(finisher: Any) -> Any:
+    """Return the finisher of an answer's rows before they are ordered and cut, which may be itself."""
+    return getattr(finisher, "finisher", finisher)

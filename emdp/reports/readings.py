@@ -11,6 +11,7 @@ from typing import Any
 
 from emdp.base.errors import UsageError
 from emdp.ledger import Entry
+from emdp.questions.columns import unordered
 from emdp.questions.names import Names
 from emdp.reports.definition import Entry as Defined
 from emdp.sessions.measuring import Awaited, awaited
@@ -100,8 +101,7 @@ def _released(plans: Plans) -> dict[str, tuple[str, ...]]:
     """Return the columns of the measures that entries release, by name."""
     found = {}
     for planned in plans:
-        rows: Any = None if planned is None else planned.plan.finisher
-        rows = getattr(rows, "finisher", rows)
+        rows: Any = None if planned is None else unordered(planned.plan.finisher)
         if hasattr(rows, "fitted"):
             away = ("elsewhere",) if rows.has_away else ()
             found[str(rows.name).lower()] = (*rows.items, *away)

@@ -11,6 +11,7 @@ from emdp.answers import Answer
 from emdp.base.classes import dataclass
 from emdp.base.errors import SqlError, UsageError
 from emdp.privacy import EmdDP, Guarantee
+from emdp.questions.columns import unordered
 from emdp.questions.measures import Measure, measure_statement
 from emdp.questions.names import Names
 from emdp.sessions.asking import Asking
@@ -231,8 +232,7 @@ POST_PROCESSING = "a function of what was released before, and of public tables,
 
 def _rows(planned: Planned) -> Any:
     """Return what makes the rows of a plan, before they are ordered and cut."""
-    finisher: Any = planned.plan.finisher
-    return getattr(finisher, "finisher", finisher)
+    return unordered(planned.plan.finisher)
 
 
 def is_measure(planned: Planned) -> bool:

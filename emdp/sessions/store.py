@@ -25,6 +25,7 @@ from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.ledger.entries import later
 from emdp.noise import rng
+from emdp.questions.columns import unordered
 from emdp.sessions.asking import Asking
 from emdp.sessions.planning import Planned
 from emdp.sessions.scans import SharedScans
@@ -242,7 +243,7 @@ def _drawable(kept: Kept, planned: Planned) -> Kept:
     """Return a stored measure with what a picture of it shows, which its plan makes where it is drawn."""
     stored = kept.answer
     plan = same_plan(planned.plan, stored) if stored.measured else None
-    rows: Any = None if plan is None else getattr(plan.finisher, "finisher", plan.finisher)
+    rows: Any = None if plan is None else unordered(plan.finisher)
     if not hasattr(rows, "drawn"):
         return kept
     return replace(kept, answer=replace(stored, redrawn=partial(rows.drawn, (stored.measured,))))

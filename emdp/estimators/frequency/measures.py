@@ -23,7 +23,7 @@ from emdp.estimators.frequency.edge_noise import Fractions, edge_noise
 from emdp.estimators.frequency.listed_measures import ListedCells, ListedRows, bound_of_means, listed_notes, listed_ways
 from emdp.estimators.frequency.measure_cells import BY_CELLS, BY_TREE, BY_USER_EDGES, MeasureCells, measure_cells
 from emdp.estimators.frequency.measure_rows import MeasureRows
-from emdp.estimators.frequency.measure_structures import mean_fraction, structures_of
+from emdp.estimators.frequency.measure_structures import mean_fraction
 from emdp.estimators.frequency.measure_tree import (
     REFUSAL,
     TreePlan,
@@ -48,7 +48,7 @@ from emdp.questions.measures import Measure
 from emdp.questions.price import Price
 from emdp.spaces import Space
 
-__all__ = ["plan_measure"]
+__all__ = ["absent_notes", "plan_measure"]
 
 BLOCK = 4
 """Side, in nodes, of the square whose share is compared with a question of its own."""
@@ -92,12 +92,7 @@ def plan_measure(query: Measure, *, space: Space, users: int, fractions: Fractio
     if best[0].cells.size < 2:
         raise UsageError("a measure of one node tells nothing; pass a smaller pitch.")
     others = (_plan_of(query, space, users, ways, way) for way in wanted if way is not best and way[0].cells.size > 1)
-    plan = replace(_plan_of(query, space, users, ways, best), others=tuple(others))
-    structures = None if fractions is not None else structures_of(query, space, users, best[0])
-    if structures is None:
-        return plan
-    told, compared = structures.note("joint"), structures.compared("joint")
-    return replace(plan, notes=(*plan.notes, told), comparison=(*plan.comparison, *compared))
+    return replace(_plan_of(query, space, users, ways, best), others=tuple(others))
 
 
 Way = tuple[MeasureCells, GroupNoise]
@@ -136,7 +131,7 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
         "columns": (tree_column(column, grid, mechanism) if is_tree else column,),
         "choice": noise.choice,
         "finisher": ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        "notes": (*own, *_absent_notes(space), *PAIR_NOTES[: query.pairs]),
+        "notes": (*own, *absent_notes(space), *PAIR_NOTES[: query.pairs]),
         "has_absent": space.elsewhere is not None,
         "comparison": _comparison(ways, grid),
     }
@@ -208,7 +203,7 @@ def _notes(way: Way, users: int, price: Price, space: Space) -> tuple[str, ...]:
     )
 
 
-def _absent_notes(space: Space) -> tuple[str, ...]:
+def absent_notes(space: Space) -> tuple[str, ...]:
     if space.elsewhere is None:
         return ()
     return (

@@ -34,12 +34,12 @@ from emdp.base.statistic import Statistic
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import Records
 from emdp.estimators.frequency.measure_structures import Structures, structures_of
-from emdp.estimators.frequency.measures import plan_measure
+from emdp.estimators.frequency.measures import absent_notes, plan_measure
 from emdp.estimators.frequency.structured_rows import StructuredRows
 from emdp.estimators.plan import Plan
 from emdp.mechanisms.release import JoinedMechanism
 from emdp.privacy import GuaranteeEvent
-from emdp.questions.columns import Released
+from emdp.questions.columns import Released, unordered
 from emdp.questions.measures import Measure
 from emdp.spaces import Space
 
@@ -105,9 +105,12 @@ def plan_structured(query: Measure, *, space: Space, users: int) -> Plan:
     """
     joint = replace(query, structure="joint")
     whole = plan_measure(joint, space=space, users=users)
+    structures = structures_of(joint, space, users, unordered(whole.finisher).grid)
+    if structures is not None:
+        told, compared = structures.note("joint"), structures.compared("joint")
+        whole = replace(whole, notes=(*whole.notes, told), comparison=(*whole.comparison, *compared))
     if query.structure == "joint":
         return whole
-    structures = structures_of(joint, space, users, _rows(whole).grid)
     if structures is None or query.structure not in ("auto", *structures.names):
         if query.structure == "auto":
             return whole
@@ -123,11 +126,6 @@ def plan_structured(query: Measure, *, space: Space, users: int) -> Plan:
     return replace(made[best], others=tuple(own for name, own in made.items() if name != best))
 
 
-def _rows(plan: Plan) -> Any:
-    rows: Any = plan.finisher
-    return getattr(rows, "finisher", rows)
-
-
 def _planned(query: Measure, structures: Structures, name: str, whole: Plan) -> Plan:
     """Return the plan of several releases that are joined."""
     space, level = structures.space, query.price.level
@@ -138,7 +136,7 @@ def _planned(query: Measure, structures: Structures, name: str, whole: Plan) -> 
     count = COUNTS.get(len(releases), str(len(releases)))
     told = ["places", *(f"the {number}. block" for number in range(2, len(releases) + 1))]
     blocks = EdgeBlocks(tuple(own.mechanisms[0] for own in releases), tuple(told))
-    rows = StructuredRows(query.name, name, tuple(map(_rows, releases)), structures)
+    rows = StructuredRows(query.name, name, tuple(unordered(own.finisher) for own in releases), structures)
     wider = max(releases, key=lambda own: own.columns[0].noise_scale).columns[0]
     shared: dict[str, Any] = {
         "mechanisms": (blocks,),
@@ -154,7 +152,7 @@ def _planned(query: Measure, structures: Structures, name: str, whole: Plan) -> 
         notes=(
             structures.note(name),
             *_notes(releases, structures, name),
-            *(note for note in releases[0].notes if note.startswith("the row with elsewhere")),
+            *absent_notes(space),
         ),
         comparison=(replace(whole.comparison[0], is_chosen=False), *structures.compared(name)),
         **shared,
@@ -170,7 +168,7 @@ def _notes(releases: Sequence[Plan], structures: Structures, name: str) -> tuple
             if column in fractions
         )
         told.append(f"{own.columns[0].expression}: {own.mechanisms[0].dimension} nodes{part}")
-    items = [rows.items for rows in map(_rows, releases)]
+    items = [unordered(own.finisher).items for own in releases]
     columns = ", ".join(column for own in items[1:] for column in own if column not in items[0])
     count = COUNTS.get(len(releases), str(len(releases)))
     return (

@@ -16,7 +16,7 @@ from emdp.estimators.owned.totals import plan_owned
 from emdp.mechanisms.contribution.cap import Cap, choose_cap, cut_at
 from emdp.mechanisms.contribution.octaves import OctaveHistogram
 from emdp.mechanisms.release import Mechanism
-from emdp.questions.columns import Finisher, Released
+from emdp.questions.columns import Finisher, Released, unordered
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.totals import AMOUNT_BITS, MOST_CAP
 from emdp.questions.shape import Shape
@@ -130,8 +130,7 @@ class MeasuredRows:
 
     def remarks(self, released: Released) -> tuple[str, ...]:
         """Return the cap and what it leaves out, and what the statement's own rows remark."""
-        inner = self._rows(released)
-        own = getattr(getattr(inner, "finisher", inner), "remarks", None)
+        own = getattr(unordered(self._rows(released)), "remarks", None)
         return (self._told(_octaves(released)), *(() if own is None else own(self._rest(released))))
 
     def _told(self, noisy: Sequence[int]) -> str:

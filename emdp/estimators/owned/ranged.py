@@ -39,7 +39,7 @@ from emdp.estimators.owned.totals import plan_owned
 from emdp.mechanisms.release import JoinedMechanism, Mechanism
 from emdp.privacy import Event, GuaranteeEvent
 from emdp.privacy.rounding import split
-from emdp.questions.columns import Finisher, PlannedColumn
+from emdp.questions.columns import Finisher, PlannedColumn, unordered
 from emdp.questions.comparison import ComparedMethod
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.shape import Shape
@@ -144,7 +144,7 @@ class RangedRows:
             made[f"users_by_largest{end}"] = end_bins(noisy[2 * place], of_lowest=False)
             made[f"users_by_smallest{end}"] = end_bins(noisy[2 * place + 1], of_lowest=True)
         made["users_by_value_noise_scale"] = self.rule.scale
-        inner = getattr(_innermost(self._rows(released)), "diagnostics", None)
+        inner = getattr(unordered(self._rows(released)), "diagnostics", None)
         return made if inner is None else {**made, **inner(released[1])}
 
     def remarks(self, released: Any) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class RangedRows:
                 why = "no octave of users stands out from its noise, so that it may be far from the values; " + why
             told.append(f"the range of {text} was chosen as {low:g} to {high:g}; {why}")
         told += self._clamped(released)
-        inner = getattr(_innermost(self._rows(released)), "remarks", None)
+        inner = getattr(unordered(self._rows(released)), "remarks", None)
         return tuple(told) if inner is None else (*told, *inner(released[1]))
 
     def _clamped(self, released: Any) -> Iterator[str]:
@@ -324,7 +324,3 @@ def _notes(query: OwnedSelect) -> tuple[str, ...]:
         "smallest values; values beyond the range that follows count as its ends, and nothing bounds these, so that "
         'intervals for the true values have no end; answer.interval(of="capped") has those of clamped values',
     )
-
-
-def _innermost(finisher: Any) -> Any:
-    return getattr(finisher, "finisher", finisher)

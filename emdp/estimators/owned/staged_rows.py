@@ -13,6 +13,7 @@ from emdp.estimators.contract import AnyPlan
 from emdp.estimators.owned.free import ComputePublic
 from emdp.estimators.owned.plan import is_covered
 from emdp.privacy import Event
+from emdp.questions.columns import unordered
 from emdp.questions.owned.question import OwnedSelect
 from emdp.questions.owned.stages import DTYPES, FreeSelect, Stage, answer_schema, filled
 from emdp.questions.shape import Shape
@@ -159,8 +160,7 @@ class StagedRows:
         for step in self.steps:
             plan = self.planned(step, tables) if step.stage.is_private else None
             if plan is not None:
-                inner = getattr(plan.finisher, "finisher", plan.finisher)
-                found.append((step.stage.label, inner, released[step.stage.name]))
+                found.append((step.stage.label, unordered(plan.finisher), released[step.stage.name]))
         return found
 
 

@@ -42,7 +42,7 @@ def rows_of(plan: Any) -> Any:
 @pytest.mark.parametrize("kinds", [False, True])
 def test_all_structures_are_told_and_auto_is_the_nearest(users: int, kinds: bool) -> None:
     space = Product(CITY, Cycle("hour", 24), *([KINDS] if kinds else []))
-    plan = plan_measure(emdp.measure(alpha=81.0), space=space, users=users)
+    plan = plan_structured(emdp.measure(alpha=81.0), space=space, users=users)
     names = ["measure", "given zone", *(["each given zone"] if kinds else []), "independent"]
     assert [one.method for one in plan.comparison] == names
     assert [one.is_chosen for one in plan.comparison] == [True] + [False] * (len(names) - 1)
@@ -66,7 +66,7 @@ def test_all_structures_are_told_and_auto_is_the_nearest(users: int, kinds: bool
     ],
 )
 def test_other_spaces_have_none(space: Space) -> None:
-    plan = plan_measure(emdp.measure(alpha=5.0), space=space, users=500)
+    plan = plan_structured(emdp.measure(alpha=5.0), space=space, users=500)
     assert len(plan.comparison) == 1
     assert not any(note.startswith("structures") for note in plan.notes)
     whole = plan_structured(emdp.measure(alpha=5.0, structure="auto"), space=space, users=500)
