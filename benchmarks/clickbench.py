@@ -311,7 +311,7 @@ def check(session: emdp.Session, text: str, *, answer: bool) -> tuple[str, EmdpE
         try:
             own = statement(text, caps)
             if answer:
-                session.sql(own).frame  # noqa: B018
+                _ = session.sql(own).frame
             else:
                 session.preview(own)
         except EmdpError as error:

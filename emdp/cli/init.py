@@ -11,7 +11,7 @@ import typer
 from emdp.base.errors import UsageError, resource_error
 from emdp.cli.flags import told_by
 from emdp.cli.interview import Told, asked_user, asked_users, is_terminal, show_meaning
-from emdp.cli.options import HeaderOption
+from emdp.cli.options import DEFAULT_CATALOG, HeaderOption
 from emdp.cli.output import check_place, write_file
 from emdp.cli.parts import toml_text
 from emdp.cli.stopping import break_off_reads
@@ -46,7 +46,7 @@ def run(
     user: Annotated[str | None, typer.Option("--user", help="Column that says whose record a row is.")] = None,
     users: Annotated[str | None, typer.Option("--users", help="Public users: their number, or a file of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Table's name in SQL; default: the file's.")] = None,
-    out: Annotated[str, typer.Option("--out", help="Catalog to write.")] = "emdp.toml",
+    out: Annotated[str, typer.Option("--out", help="Catalog to write.")] = DEFAULT_CATALOG,
     force: Annotated[bool, typer.Option("--force", help="Replace the catalog if it exists.")] = False,
     header: HeaderOption = None,
     slots: Annotated[

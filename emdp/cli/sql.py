@@ -12,7 +12,7 @@ import typer
 
 from emdp.base.errors import DataRuleError, EmdpError, UsageError
 from emdp.base.files import LARGEST_QUERY, read_text
-from emdp.cli.options import TableOption
+from emdp.cli.options import DEFAULT_CATALOG, TableOption
 from emdp.cli.output import (
     check_target,
     choose_target,
@@ -66,7 +66,7 @@ def check(
     q: Annotated[
         str | None, typer.Argument(metavar="Q", help="SQL, or a file with SQL; - reads standard input.")
     ] = None,
-    catalog: CatalogPath = "emdp.toml",
+    catalog: CatalogPath = DEFAULT_CATALOG,
     table: TableOption = None,
     period: PeriodOption = None,
     explain: DetailOption = False,
@@ -100,7 +100,7 @@ def check(
 
 def preview(
     q: QueryArgument,
-    catalog: CatalogPath = "emdp.toml",
+    catalog: CatalogPath = DEFAULT_CATALOG,
     table: TableOption = None,
     period: PeriodOption = None,
     explain: DetailOption = False,
@@ -174,7 +174,7 @@ def looking_ahead(catalog: "Catalog", name: str, period: str | None) -> "Iterato
 
 def query(
     q: QueryArgument,
-    catalog: CatalogPath = "emdp.toml",
+    catalog: CatalogPath = DEFAULT_CATALOG,
     table: TableOption = None,
     csv: Annotated[
         str | None, typer.Option("--csv", help="Write the answer to this CSV file; - is the output.")

@@ -112,7 +112,7 @@ def _central(query: ItemFrequencies, space: Space, users: int, items: int) -> Ca
         return _listed(query, space, users, items)
     plain = (query.method, query.sizes, query.adjust, query.price.is_user_level) == ("auto", None, "none", False)
     if plain and space.elsewhere is None and isinstance(space, Distances) and items <= MOST_PLACES:
-        axis = LabelAxis(space.columns[0], tuple((label,) for label in space.values))
+        axis = LabelAxis.alone(space.columns[0], space.values)
         listed = FrequencyQuery(axis, query.price, name=query.name, text=query.text, written=query.written)
         found = _listed(replace(query, listed=listed), space, users, items)
         if isinstance(found.plan, Plan) and isinstance(found.plan.mechanisms[0], EdgeMechanism):

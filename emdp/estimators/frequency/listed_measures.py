@@ -98,7 +98,7 @@ def listed_ways(
         raise UsageError("a measure of listed places is under alpha, where near places are alike; pass alpha.")
     if query.pairs or query.pitch is not None or query.resolution is not None:
         raise UsageError("pairs, pitch and resolution are of continuous parts, and places are listed; leave them out.")
-    axis = LabelAxis(part.columns[0], tuple((label,) for label in part.labels or ()))
+    axis = LabelAxis.alone(part.columns[0], part.labels or ())
     aggregation = Aggregation((Constant(1.0),), (axis,))
     if not 2 <= axis.size <= MOST_PLACES:
         raise UsageError(
@@ -117,7 +117,7 @@ def listed_distances(part: Listed) -> Floats:
     """Return how far listed values are from one another, cut at 1."""
     if isinstance(part, Categories):
         return np.asarray(1.0 - np.eye(len(part.labels)), dtype=np.float64)
-    return apart(LabelAxis(part.columns[0], tuple((label,) for label in part.labels)), part)
+    return apart(LabelAxis.alone(part.columns[0], part.labels), part)
 
 
 def bound_of_means(space: Space) -> str:

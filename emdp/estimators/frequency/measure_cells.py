@@ -328,7 +328,7 @@ def _axes(parts: Sequence[Space], pitches: Sequence[float]) -> tuple[tuple[Axis,
     spans: list[Span | None] = []
     for part, pitch in zip(parts, pitches, strict=True):
         if part.labels is not None:
-            axes.append(LabelAxis(part.columns[0], tuple((label,) for label in part.labels)))
+            axes.append(LabelAxis.alone(part.columns[0], part.labels))
             spans.append(None)
             continue
         for line in part.grid_lines(min(pitch, part.domain_diameter)):

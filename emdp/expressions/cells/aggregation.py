@@ -6,7 +6,7 @@ estimators say how sensitive it is, and :func:`cell_values` is the reference tha
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,11 @@ class LabelAxis:
         named = [value for cell in self.cells for value in cell]
         if not self.cells or len(set(named)) < len(named):
             raise UsageError("cells must list at least one cell, and no value twice; pass disjoint tuples of values.")
+
+    @classmethod
+    def alone(cls, column: str, values: Iterable[Any]) -> "LabelAxis":
+        """Return an axis with a cell for each value."""
+        return cls(column, tuple((value,) for value in values))
 
     @property
     def size(self) -> int:

@@ -58,7 +58,7 @@ def frequency_query(
     """
     text = context.statement.text
     if histogram.cells is None and noise == "edges" and isinstance(space := context.names.space, Distances):
-        histogram = replace(histogram, cells=LabelAxis(space.columns[0], tuple((label,) for label in space.values)))
+        histogram = replace(histogram, cells=LabelAxis.alone(space.columns[0], space.values))
     if histogram.cells is None:
         _check_all_items(context, node, noise, people)
         return _of_items(context, name, None, tuple(order), limit, offset, written)
