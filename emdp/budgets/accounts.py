@@ -86,6 +86,8 @@ class Accounts:
         self._is_apart = False
         self._known: dict[str, tuple[int, Account]] = {}
         self._validated: list[Mapping[str, Any]] = []
+        self._is_fresh = False
+        self._found: Mapping[str, Any] | None = None
         self._declare()
 
     def budget_of(self, kind: type[Guarantee] | Guarantee | None) -> Budget:
@@ -226,7 +228,10 @@ class Accounts:
             due = [(payer, cost) for payer, cost, _ in priced[place:]]
             covered = partial(self._check_covered, due=due, reserve=payload["reserve"])
             admit = partial(self.admit, events=[cost for _, cost in due], covered=covered, limit=limit)
-            entry = self.ledger.append("charge", self.name, payload, admit=admit)
+            found = [] if self._found is None else [dict(self._found)]
+            ahead = [("validated", own) for own in found]
+            entry = self.ledger.append("charge", self.name, payload, admit=admit, ahead=ahead)
+            self._validated, self._found = [*self._validated, *found], None
             entries.update(dict.fromkeys(members, entry))
         return [entries[position] for position in range(len(charges))]
 
@@ -304,17 +309,21 @@ class Accounts:
             self.ledger.append("validated", self.name, payload, admit=admit, whole=True)
         # Entries stay: what was found once needs no other look.
         self._validated = [entry.payload for entry in of_kinds(entries, "validated")]
-        self._begun = version
+        self._begun, self._is_fresh = version, True
 
     def is_validated(self, key: Mapping[str, Any]) -> bool:
         """Say whether the rules were found to hold for this data version before."""
-        if key not in self._validated:
+        if key not in self._validated and not self._is_fresh:
             self._validated = [entry.payload for entry in self.ledger.entries(self.name, "validated")]
-        return key in self._validated
+        self._is_fresh = False
+        return key in self._validated or key == self._found
 
     def remember_validated(self, key: Mapping[str, Any]) -> None:
-        """Write down that the rules hold for a data version."""
-        self.ledger.append("validated", self.name, dict(key))
+        """Have it written that the rules hold for a data version, in the transaction of the next charge.
+
+        Without that nobody is told, and whoever asks next checks them again.
+        """
+        self._found = dict(key)
 
     def _declare(self) -> None:
         payload = self._declaration

@@ -132,6 +132,7 @@ class Ledger(ABC):
         admit: Admit | None = None,
         whole: bool = False,
         content: str | None = None,
+        ahead: Sequence[tuple[str, dict[str, Any]]] = (),
     ) -> Entry:
         """Append one event, and return only after it is on the disk.
 
@@ -154,11 +155,14 @@ class Ledger(ABC):
         content : str, optional
             A text to keep beside the chain; its SHA-256 joins the payload as ``content``. The chain holds the digest
             for ever, the text until :meth:`forget`.
+        ahead : sequence of (str, dict)
+            Kind and payload of events of the table to be written before this one, in the same transaction: all of
+            them are on the disk, or none. ``admit`` is asked once, before the first.
 
         Returns
         -------
         Entry
-            The entry as written.
+            The entry as written, the last one.
 
         Raises
         ------

@@ -6,7 +6,7 @@ hashes intact.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ __all__ = [
     "is_hash",
     "link_of",
     "next_link",
+    "next_links",
 ]
 
 FIRST_PREVIOUS_HASH = "0" * 64
@@ -88,6 +89,22 @@ def next_link(last: Link | None, time: str, kind: str, table: str, payload: str)
     """
     sequence, previous = _next(last)
     return Link(sequence, time, kind, table, payload, previous, _hash(sequence, time, kind, table, payload, previous))
+
+
+def next_links(last: Link, clock: Callable[[], str], table: str, events: Iterable[tuple[str, str]]) -> list[Link]:
+    """Return the links of events of a table, each with its kind and payload, that follow ``last`` one after the other.
+
+    >>> time = "2026-11-20T09:00:00.000000+00:00"
+    >>> first = next_link(None, time, "created", "", "{}")
+    >>> events = [("validated", "{}"), ("charge", "{}")]
+    >>> [(link.sequence, link.kind) for link in next_links(first, lambda: time, "t", events)]
+    [(2, 'validated'), (3, 'charge')]
+    """
+    links = []
+    for kind, payload in events:
+        last = next_link(last, clock(), kind, table, payload)
+        links.append(last)
+    return links
 
 
 def check_links(last: Link | None, records: Iterable[tuple[Any, ...]]) -> list[Link]:

@@ -28,7 +28,7 @@ from emdp.ledger.chain import (
     entry_of,
     is_hash,
     link_of,
-    next_link,
+    next_links,
 )
 from emdp.ledger.entries import EVERY, READ, EntryIndex, View, end_of
 from emdp.ledger.start import MovedOnError, kept_digest, now, start_at
@@ -102,10 +102,11 @@ class StoredLedger(Ledger, Generic[Connection]):
         admit: Admit | None = None,
         whole: bool = False,
         content: str | None = None,
+        ahead: Sequence[tuple[str, dict[str, Any]]] = (),
     ) -> Entry:
         if content is not None:
             payload = {**payload, "content": content_digest(content)}
-        text = self._check_arguments(kind, table, payload)
+        texts = [(own, self._check_arguments(own, table, said)) for own, said in (*ahead, (kind, payload))]
         if kind == "charge":
             CHARGED.begin()
         with self._alone():
@@ -115,15 +116,14 @@ class StoredLedger(Ledger, Generic[Connection]):
                 table = self._index.named(table)
                 if admit is not None:
                     self._ask(admit, None if whole else table)
-                link = next_link(link_of(self._entries[-1]), now(), kind, table, text)
-                mark = self._write(connection, link, content)
+                links = next_links(link_of(self._entries[-1]), now, table, texts)
+                marks = [self._write(connection, link, content if link is links[-1] else None) for link in links]
                 failure = self._commit(connection)
             if failure is not None:
-                self._settle(link, mark, failure)
-            entry = entry_of(link)
-            if self._entries[-1].sequence < link.sequence:
-                self._keep([entry])
-        return entry
+                self._settle(links[-1], marks[-1], failure)  # All are of one transaction
+            if self._entries[-1].sequence < links[-1].sequence:
+                self._keep(list(map(entry_of, links)))
+        return entry_of(links[-1])
 
     def entries(self, table: str | None = None, kind: str | None = None) -> tuple[Entry, ...]:
         if kind is not None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from emdp.answers import Answer, Preview
 from emdp.base.checks import check_period
-from emdp.base.errors import UsageError
+from emdp.base.errors import EmdpError, UsageError
 from emdp.budgets.accounts import Accounts, Tags
 from emdp.budgets.declarations import Declaration, carried_spaces, links_digest, space_digest
 from emdp.budgets.promises import check_history_budgets, make_budgets
@@ -220,7 +220,7 @@ class Asking:
         self._check_switch()
         with self._table.held():
             check_engine(self._table)
-            records = TableRecords(self._table, scans or SharedScans())
+            records = TableRecords(self._table, scans or SharedScans(), self._is_new())
             for one in planned:
                 one.plan.check(records)
             version = self._validated_version(records)
@@ -263,6 +263,12 @@ class Asking:
             answers = tuple(release.answer(one, entry) for one, entry in zip(planned, entries, strict=True))
             release.check_unchanged()
             return answers
+
+    def _is_new(self) -> bool:
+        """Say whether the data, as they are, were never held against the rules; not where that cannot be found out."""
+        with suppress(EmdpError):
+            return not self._accounts.is_validated({"data_version": self._table.data_version(), **self._rules})
+        return False
 
     def _validated_version(self, records: TableRecords) -> str:
         """Validate the table's rules unless this data version was already, so that no later error depends on it."""

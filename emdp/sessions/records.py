@@ -10,6 +10,11 @@ whether the budgets cover it, is settled by public numbers. The statistic is the
 (:mod:`emdp.tables.statements.checked`), and between the scan and the charge nothing reads it. What is left is time:
 that of a scan before a charge depends on the records, as it did.
 
+**The check before it.** What the engine cannot compute is refused on no rows, before anything is compared with a
+record. Of new data the statement of the one scan is what runs on no rows. The other one is made of the same expressions
+of the same records; it runs on no rows where the one scan was of no use, before the rules have a scan of their own. If
+it is refused then, that says no more than that the one scan was of no use, and a broken rule would say so, too.
+
 Either scan is of all statements that can be computed together (:mod:`emdp.sessions.scans`).
 """
 
@@ -40,7 +45,9 @@ class TableRecords:
 
     table: Table
     scans: SharedScans = field(default_factory=SharedScans, repr=False)
+    is_new: bool = False  # Whether the data are to be held against the rules
     _checked: list[Aggregation | OwnedTotals] = field(default_factory=list, init=False, repr=False)
+    _in_one: list[Aggregation | OwnedTotals] = field(default_factory=list, init=False, repr=False)
 
     def version(self) -> str:
         """Return the version of the data as they are; what was computed of another one is forgotten."""
@@ -52,6 +59,8 @@ class TableRecords:
         """Check the declared rules, in one scan with the first aggregation that was checked where that is one."""
         is_held = bool(self._checked) and self._scanned(aggregate_checked, self._widened(self._checked[0]))
         if not is_held:
+            for aggregation in self._in_one:
+                check_aggregation(self.table, aggregation)
             self.table.check_rules()
 
     @property
@@ -67,7 +76,9 @@ class TableRecords:
         return self.table.space
 
     def check_aggregation(self, aggregation: Aggregation | OwnedTotals) -> None:
-        check_aggregation(self.table, aggregation)
+        is_first = self.is_new and not self._checked and self._widened(aggregation) is aggregation
+        if check_aggregation(self.table, aggregation, is_first):
+            self._in_one.append(aggregation)
         self._checked.append(aggregation)
         self.scans.expect(aggregation)
 

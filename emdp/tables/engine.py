@@ -67,9 +67,9 @@ def check_statement(table: TableFacts, expressions: Sequence[Expression]) -> Non
     check_aggregation(table, Aggregation(tuple(expressions)))
 
 
-def check_aggregation(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
+def check_aggregation(table: TableFacts, aggregation: Aggregation | OwnedTotals, is_new: bool = False) -> bool:
     """Run a statement on no rows; see :meth:`emdp.tables.engines.base.Engine.check_aggregation`."""
-    engine_of(table.source).check_aggregation(table, aggregation)
+    return engine_of(table.source).check_aggregation(table, aggregation, is_new and not table.linked)
 
 
 def check_engine(table: TableFacts) -> None:

@@ -230,6 +230,29 @@ def test_texts_are_kept_under_their_digests_until_they_are_forgotten(ledger, pat
     assert ledger.head()[0] == 5
 
 
+def test_what_goes_ahead_stands_before_the_charge_or_not_at_all(ledger, path):
+    seen = []
+    ahead = [("validated", {"data_version": "v1"}), ("validated", {"data_version": "v2"})]
+    charge = ledger.append("charge", "visits", {"cost": 1}, admit=seen.append, ahead=ahead)
+    assert len(seen) == 1
+    for other in (ledger, open_ledger(path)):
+        assert [(own.sequence, own.kind, own.table) for own in other.entries()[1:]] == [
+            (2, "validated", "visits"), (3, "validated", "visits"), (4, "charge", "visits")
+        ]  # fmt: skip
+        assert [own.payload["data_version"] for own in other.entries("visits", "validated")] == ["v1", "v2"]
+        assert (charge.sequence, charge.hash) == other.verify()
+
+    def refuse(entries):
+        raise BudgetExceededError("spent")
+
+    with pytest.raises(BudgetExceededError):
+        ledger.append("charge", "visits", {"cost": 1}, admit=refuse, ahead=ahead)
+    with pytest.raises(UsageError):
+        ledger.append("charge", "visits", {"cost": 1}, ahead=[("validated", {"cost": float("nan")})])
+    for other in (ledger, open_ledger(path)):
+        assert other.head() == (charge.sequence, charge.hash)
+
+
 def test_a_refused_charge_keeps_no_text(ledger):
     def refuse(_):
         raise BudgetExceededError("no")

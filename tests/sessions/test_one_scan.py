@@ -10,12 +10,14 @@ import pytest
 from killed import run_script
 
 import emdp
-from emdp.base.errors import BudgetExceededError, DataRuleError, InternalError, LedgerError
+from emdp.base.errors import BudgetExceededError, DataRuleError, InternalError, LedgerError, UsageError
 from emdp.base.statistic import Statistic
 from emdp.budgets.accounts import Accounts
 from emdp.estimators.plan import Plan
 from emdp.ledger import read_ledger
 from emdp.sessions import records
+from emdp.tables import Table
+from emdp.tables.engines.duckdb import engine
 from emdp.testing import seeded
 
 SPACE = emdp.Product(emdp.Interval("x", 0, 10), emdp.Categories("kind", ["bar", "park"]))
@@ -98,6 +100,98 @@ def test_nothing_is_opened_or_drawn_before_the_charge(
         # Sums over rows are released by a plan of their own.
         assert len(seen) >= (1 if name == "of rows" else 2)
         assert set(seen) == {1}
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what a session does of the records, in order."""
+    done: list[str] = []
+    check, scan, rules = records.check_aggregation, records.aggregate_checked, Table.check_rules
+
+    def checked(table: Table, aggregation: Any, is_new: bool = False) -> bool:
+        in_one = check(table, aggregation, is_new)
+        done.append("check in one" if in_one else "check")
+        return in_one
+
+    def scanned(*arguments: Any) -> Any:
+        done.append("scan")
+        return scan(*arguments)
+
+    def ruled(own: Table) -> None:
+        done.append("rules")
+        rules(own)
+
+    monkeypatch.setattr(records, "check_aggregation", checked)
+    monkeypatch.setattr(records, "aggregate_checked", scanned)
+    monkeypatch.setattr(Table, "check_rules", ruled)
+    return done
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_of_new_data_the_statement_of_the_one_scan_runs_on_no_rows(name: str, steps: list[str], tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        asked(session, STATEMENTS[name])
+        assert steps == ["check in one", "scan"]
+        asked(session, STATEMENTS[name])
+        assert steps == ["check in one", "scan", "check"]
+    with opened(tmp_path) as session:
+        asked(session, STATEMENTS[name])
+        assert steps == ["check in one", "scan", "check", "check"]
+
+
+def test_where_the_one_scan_is_of_no_use_the_other_statement_runs_on_no_rows_before_the_rules(
+    steps: list[str], tmp_path: Path
+) -> None:
+    with opened(tmp_path, **BAD["outside"]) as session, pytest.raises(DataRuleError):
+        session.answer(MEAN)
+    assert steps == ["check in one", "scan", "check", "rules"]
+    assert charges(tmp_path) == 0
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_what_is_too_long_with_the_rules_alone_is_answered(
+    name: str, ran: list[str], steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise UsageError("expression is more than the engine can compute; simplify it.")
+
+    monkeypatch.setattr(engine, "_made_with_rules", refused)
+    with opened(tmp_path) as session:
+        asked(session, STATEMENTS[name])
+    assert steps == ["check", "scan", "rules"]
+    assert len(ran) == 2
+
+
+def test_what_the_engine_refuses_pins_no_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise UsageError("expression is more than the engine can compute; simplify it.")
+
+    monkeypatch.setattr(engine, "check_on_no_rows", refused)
+    with opened(tmp_path) as session, pytest.raises(UsageError, match="more than the engine"):
+        session.answer(MEAN)
+    with read_ledger(tmp_path / "t.ledger") as ledger:
+        assert [entry.kind for entry in ledger.entries()] == ["created", "budget"]
+
+
+def test_a_charge_that_is_refused_meanwhile_leaves_what_is_known_of_the_rules(
+    tmp_path: Path, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as session:
+        with monkeypatch.context() as refusing:
+            refusing.setattr(Accounts, "admit", lambda *_, **__: raised(BudgetExceededError("budget is spent; wait.")))
+            with pytest.raises(BudgetExceededError):
+                session.answer(MEAN)
+        with read_ledger(tmp_path / "t.ledger") as ledger:
+            assert len(ledger.entries(kind="validated")) == 1, "that it begins, and no more"
+        session.answer(MEAN)
+        # The session knows that the rules hold, and writes it with the charge.
+        assert len(ran) == 2
+    with read_ledger(tmp_path / "t.ledger") as ledger:
+        assert [entry.kind for entry in ledger.entries()][-3:] == ["validated", "validated", "charge"]
+
+
+def raised(error: Exception) -> None:
+    raise error
 
 
 CHANGED = FRAME.with_columns(x=pl.Series([SECRET] * 6))
@@ -272,9 +366,10 @@ def kills(folder: Path, shares: list[float], *text: str) -> set[tuple[int, bool]
     found, _ = run_script(SCRIPT, folder, shares, *text)
     for share, is_seen, paid, had, again in found:
         assert paid in (0, 1), share
-        # Opened only under a charge that is on the disk; and a charge only where the rules were found to hold.
+        # Opened only under a charge that is on the disk, and charged only where the rules were found to hold: that is
+        # written with the charge, or not at all.
         assert paid == 1 or not is_seen, share
-        assert paid == 0 or had == 2, share
+        assert (paid == 1) == (had == 2), share
         assert again, share
         with read_ledger(folder / f"{share}.ledger") as ledger:
             ledger.verify()

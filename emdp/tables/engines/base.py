@@ -50,8 +50,20 @@ class Engine(Protocol):
         is broken. So does any error: the rules are then checked by :meth:`broken_rules`.
         """
 
-    def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
+    def check_aggregation(
+        self, table: TableFacts, aggregation: Aggregation | OwnedTotals, is_new: bool = False
+    ) -> bool:
         """Run the statement of an aggregation on no rows, so that what the engine refuses is refused before a charge.
+
+        Parameters
+        ----------
+        is_new : bool
+            Whether :meth:`aggregate_checked` will be asked first, so that its statement may be run in place of it.
+
+        Returns
+        -------
+        bool
+            Whether that was done.
 
         Raises
         ------

@@ -1,12 +1,15 @@
 """The DuckDB engine: one statement a statistic, pushed down to the files, and deterministic."""
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from emdp.base.errors import DataRuleError, InternalError
+from emdp.base.classes import dataclass
+from emdp.base.errors import DataRuleError, InternalError, UsageError
 from emdp.base.statistic import Hidden, HiddenBlocks, Statistic
 from emdp.expressions import Expression
 from emdp.expressions.cells.aggregation import Aggregation
@@ -46,6 +49,23 @@ _cells: MutableMapping[TableFacts, MutableMapping[Aggregation, tuple[CellStateme
 _owned: "MutableMapping[TableFacts, MutableMapping[OwnedTotals, tuple[OwnedStatement, str]]]" = WeakKeyDictionary()
 """The same of sums of rows with owners: one is checked before the charge, and asked after it."""
 
+Rows = list[tuple[Any, ...]]
+"""Rows of a result."""
+
+
+@dataclass(frozen=True, eq=False)
+class _WithRules:
+    """A statement that holds every record against the rules, too."""
+
+    lookups: Mapping[str, pl.DataFrame]  # Public tables that it joins
+    found: Callable[[Rows, TableFacts], tuple[Statistic, ...] | None]  # None where a rule is broken
+
+
+_checked_next: "MutableMapping[TableFacts, tuple[Aggregation | OwnedTotals, tuple[_WithRules, str]]]" = (
+    WeakKeyDictionary()
+)
+"""The statement with the rules that ran on no rows, until it runs on the records: each is run once."""
+
 
 class DuckDBEngine:
     """Statistics and blocks that DuckDB computes; see :class:`emdp.tables.engines.base.Engine`."""
@@ -76,38 +96,32 @@ class DuckDBEngine:
     def aggregate_checked(
         self, table: TableFacts, aggregation: Aggregation | OwnedTotals
     ) -> tuple[Statistic, ...] | None:
-        # Data are checked once, and asked often.
-        if isinstance(aggregation, OwnedTotals):
-            return _owned_checked(table, aggregation)
-        from emdp.tables.statements.cell_rules import may_be_checked, rows_if_held
-        from emdp.tables.statements.checked import checked_statement
-
-        if not may_be_checked(table, aggregation):
+        if not _may_have_rules(table, aggregation):
             return None
-        if aggregation.is_plain:
-            statement = checked_statement(table, aggregation.values)
-            (row,) = _with_declared(table, statement.means.query, statement.means.lookups)
-            means = statement.found(row, table.n)
-            return None if means is None else (Statistic(means),)
-        over_cells = cell_statement(table, aggregation, is_checked=True)
-        rows = rows_if_held(_with_declared(table, over_cells.query, over_cells.lookups))
-        return (
-            None
-            if rows is None
-            else tuple(map(Statistic, coordinates(over_cells, aggregation, rows, table.most_users)))
-        )
+        statement, text = _with_rules(table, aggregation)
+        # Data are checked once, and asked often.
+        _checked_next.pop(table, None)
+        return statement.found(_with_declared(table, text, statement.lookups), table)
 
-    def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
+    def check_aggregation(
+        self, table: TableFacts, aggregation: Aggregation | OwnedTotals, is_new: bool = False
+    ) -> bool:
+        others: Sequence[str] = ()
         if isinstance(aggregation, OwnedTotals):
             from emdp.tables.statements.owned import private_columns
 
             others = private_columns(aggregation)
-            check_on_no_rows(table, lambda: _compiled_owned(table, aggregation), others)
+        in_one = False
+        if is_new and _may_have_rules(table, aggregation):
+            # It is the longer one: what it is refused for is no reason to refuse the other.
+            with suppress(UsageError):
+                check_on_no_rows(table, partial(_with_rules, table, aggregation), others)
+                in_one = True
+        if not in_one:
+            check_on_no_rows(table, partial(_compiled_any, table, aggregation), others)
+        if isinstance(aggregation, OwnedTotals):
             _check_columns(table, aggregation, others)
-        elif aggregation.is_plain:
-            check_on_no_rows(table, lambda: _compiled(table, aggregation.values))
-        else:
-            check_on_no_rows(table, lambda: _compiled_cells(table, aggregation))
+        return in_one
 
     def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
         from emdp.tables.statements.owned_frames import in_order
@@ -191,6 +205,69 @@ def _compiled(table: TableFacts, expressions: tuple[Expression, ...]) -> tuple[L
     return found
 
 
+def _compiled_any(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[Any, str]:
+    """Return the statement of an aggregation, and its text."""
+    if isinstance(aggregation, OwnedTotals):
+        return _compiled_owned(table, aggregation)
+    return _compiled(table, aggregation.values) if aggregation.is_plain else _compiled_cells(table, aggregation)
+
+
+def _may_have_rules(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> bool:
+    if isinstance(aggregation, OwnedTotals):
+        from emdp.tables.statements import owned_rules
+
+        return owned_rules.may_be_checked(table, aggregation)
+    from emdp.tables.statements import cell_rules
+
+    return cell_rules.may_be_checked(table, aggregation)
+
+
+def _with_rules(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[_WithRules, str]:
+    """Return the statement of an aggregation that holds every record against the rules, and its text."""
+    asked, compiled = _checked_next.get(table, (None, None))
+    if compiled is None or asked is not aggregation:
+        statement, query = _made_with_rules(table, aggregation)
+        compiled = statement, written(query)
+        _checked_next[table] = aggregation, compiled
+    return compiled
+
+
+def _made_with_rules(table: TableFacts, aggregation: Aggregation | OwnedTotals) -> tuple[_WithRules, Sql]:
+    if isinstance(aggregation, OwnedTotals):
+        from emdp.tables.statements import owned_rules
+        from emdp.tables.statements.owned import owned_coordinates
+
+        owned = owned_rules.checked_owned(table, aggregation)
+
+        def totals(found: Rows, own: TableFacts) -> tuple[Statistic, ...] | None:
+            rows = owned_rules.rows_if_held(found)
+            return None if rows is None else (Statistic(owned_coordinates(aggregation, rows)),)
+
+        return _WithRules(owned.lookups, totals), owned.query
+    if aggregation.is_plain:
+        from emdp.tables.statements.checked import checked_statement
+
+        checked = checked_statement(table, aggregation.values)
+
+        def means(found: Rows, own: TableFacts) -> tuple[Statistic, ...] | None:
+            (row,) = found
+            exact = checked.found(row, own.n)
+            return None if exact is None else (Statistic(exact),)
+
+        return _WithRules(checked.means.lookups, means), checked.means.query
+    from emdp.tables.statements.cell_rules import rows_if_held
+
+    over_cells = cell_statement(table, aggregation, is_checked=True)
+
+    def cells(found: Rows, own: TableFacts) -> tuple[Statistic, ...] | None:
+        rows = rows_if_held(found)
+        return (
+            None if rows is None else tuple(map(Statistic, coordinates(over_cells, aggregation, rows, own.most_users)))
+        )
+
+    return _WithRules(over_cells.lookups, cells), over_cells.query
+
+
 def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> "tuple[OwnedStatement, str]":
     from emdp.tables.statements.owned import owned_statement
 
@@ -202,17 +279,6 @@ def _compiled_owned(table: TableFacts, totals: OwnedTotals) -> "tuple[OwnedState
     return found
 
 
-def _owned_checked(table: TableFacts, totals: OwnedTotals) -> tuple[Statistic, ...] | None:
-    from emdp.tables.statements.owned import owned_coordinates
-    from emdp.tables.statements.owned_rules import checked_owned, may_be_checked, rows_if_held
-
-    if not may_be_checked(table, totals):
-        return None
-    statement = checked_owned(table, totals)
-    rows = rows_if_held(_with_declared(table, statement.query, statement.lookups))
-    return None if rows is None else (Statistic(owned_coordinates(totals, rows)),)
-
-
 def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatement, str]":
     from emdp.tables.statements.owned_frames import frame_statement
 
@@ -220,9 +286,8 @@ def _compiled_frame(table: TableFacts, wanted: OwnedFrame) -> "tuple[OwnedStatem
     return statement, written(statement.query)
 
 
-def _with_declared(table: TableFacts, query: Sql, lookups: Mapping[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
+def _with_declared(table: TableFacts, text: str, lookups: Mapping[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
     """Return the rows of a statement that checks the rules: of the declared columns, or none at all."""
-    text = written(query)
     table.source.check_files(table.source_columns)
     # An interrupt is one wherever it comes; of all else nothing is said.
     with hidden_errors(), opened(table.source, lookups, table.users.keys) as connection:

@@ -96,13 +96,17 @@ class SparkEngine:
             return None
         return tuple(map(Statistic, coordinates(over_cells, aggregation, rows, table.most_users)))
 
-    def check_aggregation(self, table: TableFacts, aggregation: Aggregation | OwnedTotals) -> None:
+    def check_aggregation(
+        self, table: TableFacts, aggregation: Aggregation | OwnedTotals, is_new: bool = False
+    ) -> bool:
+        del is_new
         if isinstance(aggregation, OwnedTotals):
             check_columns(table, aggregation)
             check_compiled(table, aggregation, lambda: _owned_statement(table, aggregation))
-            return
+            return False
         for part in known_parts(aggregation):
             check_compiled(table, part, partial(_statement, table, part))
+        return False
 
     def read_owned(self, table: TableFacts, wanted: OwnedFrame) -> Hidden[pl.DataFrame]:
         statement = _framed(table, wanted)
