@@ -53,10 +53,15 @@ LIBRARY_NAMES = (
 """Libraries whose imports docs/weight.md has."""
 
 
+def compiled(folder: Path) -> dict[str, str]:
+    """Return the environment of a process whose modules are compiled once, in a folder."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**environment, "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+
+
 def once(words: tuple[str, ...], folder: Path) -> tuple[float, float]:
     """Return CPU and wall-clock seconds of one process."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
+    environment = compiled(folder)
     environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), environment.get("PYTHONPATH", "")])
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, "-c", *words], cwd=folder, env=environment, check=True, capture_output=True)

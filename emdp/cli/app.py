@@ -79,8 +79,18 @@ class _AsGiven:
         return value
 
 
+class _UnlessWritten:
+    """Reader of a number, which asks Typer's own only where one was written: a default is ours, and is right."""
+
+    def __init__(self, param: Any) -> None:
+        self._default, self._own = param.default, param.get_runtime_param
+
+    def coerce(self, value: Any, **named: Any) -> Any:
+        return value if value is self._default else self._own().coerce(value, **named)
+
+
 class _Command(TyperCommand):
-    """A command that loads no pydantic, as Typer would, to look at texts and flags that need no look."""
+    """A command that loads no pydantic, as Typer would, to look at texts, flags and defaults that need no look."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return [_as_given(param) for param in super().get_params(ctx)]
@@ -94,11 +104,17 @@ class _Group(TyperGroup):
 
 
 def _as_given(param: Any) -> Any:
-    """Let a parameter that is one text or a flag have the value that was parsed; others are converted by Typer."""
+    """Let a text, a flag or a number's default be what was parsed; all others are converted by Typer.
+
+    Versions of Typer that do not look here load no pydantic either.
+    """
     kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-    if kind in {str, bool} and param.nargs == 1 and not param.multiple:
-        # Versions of Typer that do not look here load no pydantic either.
+    is_single = param.nargs == 1 and not param.multiple
+    if is_single and kind in {str, bool}:
         param.get_runtime_param = _AsGiven
+    elif is_single and kind in {int, float} and isinstance(param.default, kind):
+        own = _UnlessWritten(param)
+        param.get_runtime_param = lambda: own
     return param
 
 

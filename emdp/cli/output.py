@@ -94,7 +94,7 @@ def check_folder(name: str, path: str, files: Sequence[str], kept: Iterable[str]
     parent = folder if folder.exists() else folder.resolve().parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"{name} {str(folder)!r} cannot be written; pass a folder that can be made.")
-    if any(is_kept(check_place(name, folder / own), sources) for own in files):
+    if is_kept([check_place(name, folder / own) for own in files], sources):
         raise UsageError(f"{name} {str(folder)!r} has what the catalog names; pass a folder of its own.")
 
 
@@ -123,12 +123,14 @@ def check_target(target: Target | None, answers: int, kept: Iterable[str]) -> li
     return files
 
 
-def is_kept(path: str | os.PathLike[str], kept: Iterable[str]) -> bool:
-    """Say whether a file is, or would join, what the catalog names; see :func:`check_target`."""
-    real = os.path.realpath(path)
-    sources = (os.path.realpath(source.partition("::")[0]) for source in kept)
+def is_kept(paths: str | os.PathLike[str] | Iterable[Path], kept: Iterable[str]) -> bool:
+    """Say whether a file, or one of several, is, or would join, what the catalog names; see :func:`check_target`."""
+    named: Iterable[str | os.PathLike[str]] = [paths] if isinstance(paths, str | os.PathLike) else paths
+    sources = [os.path.realpath(source.partition("::")[0]) for source in kept]
     return any(
-        _is_same(real, source) or fnmatchcase(real, source) or Path(source) in Path(real).parents for source in sources
+        _is_same(real, source) or fnmatchcase(real, source) or real.startswith(f"{source.rstrip(os.sep)}{os.sep}")
+        for real in map(os.path.realpath, named)
+        for source in sources
     )
 
 

@@ -177,7 +177,7 @@ def _check_folder(folder: Path, checked: "CheckedReport", catalog: "Catalog") ->
     tables += [name for place, title in enumerate(streams, 1) for name in stream_names(place, title, len(streams))]
     # A table of answers must neither take the place of a source nor be read as part of one.
     kept = (*catalog.paths(), *files_of(checked.report))
-    if any(is_kept(check_place("--out", folder / name), kept) for name in (INDEX, MANIFEST, *tables)):
+    if is_kept([check_place("--out", folder / name) for name in (INDEX, MANIFEST, *tables)], kept):
         raise UsageError(
             f"--out {str(folder)!r} has, or would add, files that the catalog names, or the report; pass a folder of "
             "its own."

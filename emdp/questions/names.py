@@ -52,6 +52,23 @@ class Names:
         """The private tables by name: one, where none is linked to it."""
         return self.linked or {self.table: PrivateNames(self.kinds, self.space, {self.user: ("", "")})}
 
+    def is_same(self, other: "Names") -> bool:
+        """Say whether a statement means the same under other names: all of them, and what stands under each."""
+        frames = [{**own.public, **({} if own.user_frame is None else {"": own.user_frame})} for own in (self, other)]
+        return (
+            self._facts() == other._facts()
+            and frames[0].keys() == frames[1].keys()
+            and all(frame.equals(frames[1][name]) for name, frame in frames[0].items())
+        )
+
+    def _facts(self) -> tuple[object, ...]:
+        """Return all but the frames' rows."""
+        linked = {name: (own.kinds, own.space.to_json(), own.keys) for name, own in self.linked.items()}
+        frames = {name: frame.schema for name, frame in self.public.items()}
+        own = None if self.user_frame is None else self.user_frame.schema
+        declared = (self.table, self.user, self.columns, self.users, self.records, self.space.to_json())
+        return (*declared, self.kinds, self.public_kinds, linked, frames, own, self.compute_public)
+
     @property
     def user_columns(self) -> tuple[str, ...]:
         """Public columns of the listed users, the key left out."""

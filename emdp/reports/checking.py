@@ -52,6 +52,9 @@ class CheckedReport:
     entries: tuple[CheckedEntry, ...]
     # What they may spend in one period; their plans' guarantees, converted to its kind, sum up to at most this.
     budget: Guarantee | None
+    # What the entries were planned with: all that they name, and the budgets that may pay.
+    names: Names
+    promises: tuple[Guarantee, ...]
 
 
 def check_definition(
@@ -187,7 +190,8 @@ class _Checker:
         self.check_sum(drafts, world)
         self.problems += check_streams(self.report, world.names, self.catalog.budgets(world.table))  # for all periods
         entries = tuple(CheckedEntry(own.entry, own.text, own.planned) for own in drafts if own.planned is not None)
-        return CheckedReport(self.report, world.table, self.catalog.account(world.table), entries, self.report.budget)
+        account, budget = self.catalog.account(world.table), self.report.budget
+        return CheckedReport(self.report, world.table, account, entries, budget, world.names, world.budgets)
 
     def draft(self, entry: Entry) -> _Draft | None:
         """Read an entry's header; note whether its level can be settled."""

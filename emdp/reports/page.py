@@ -217,7 +217,7 @@ def environment() -> "jinja2.Environment":
 
 def _printable(value: object) -> object:
     """Return a text without control characters and marks that change the direction of what stands around them."""
-    if not isinstance(value, str) or hasattr(value, "__html__"):
+    if not isinstance(value, str) or value.isprintable() or hasattr(value, "__html__"):
         return value
     return "".join(sign if _is_plain(sign) else "\N{REPLACEMENT CHARACTER}" for sign in value)
 

@@ -95,6 +95,8 @@ def run_report(
     """
     report = checked.report
     with run_lock(catalog.ledger_path, wait=wait), catalog.session(checked.table, period=report.period) as session:
+        plain = (entry.planned for entry in checked.entries if not entry.planned.is_awaited)
+        session.adopt(plain, checked.names, checked.promises)
         checked = replace(checked, entries=tuple(as_read(session, entry) for entry in checked.entries))
         forget_old(session.ledger, checked)
         stores = stores_of(session, checked, scans := SharedScans())

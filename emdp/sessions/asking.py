@@ -207,6 +207,12 @@ class Asking:
         (again,) = self._planned(planned.text)
         return again
 
+    def adopt(self, planned: Iterable[Planned], names: Names, promises: Sequence[Guarantee]) -> None:
+        """Remember plans that were made of names and promises, if this session would make the same."""
+        if self._planner.plans_alike(names, promises):
+            for one in planned:
+                self._planner.plan(one.text, (one,))
+
     def check_affordable(self, planned: Iterable[Planned], *, reserve: str | None = None) -> None:
         """Check that the budgets cover some plans together, without charging them."""
         self._accounts.check_affordable((one.plan.event for one in planned), reserve=reserve)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Planned", "Planner", "plan_request"]
 
-MOST_TEXTS = 32
+MOST_TEXTS = 64
 """Texts whose plans a planner remembers."""
 
 
@@ -52,13 +52,18 @@ class Planner:
         self._names, self._promises = names, tuple(promises)
         self._known: dict[str, tuple[Planned, ...]] = {}
 
-    def plan(self, request: str | Query) -> tuple[Planned, ...]:
-        """Return what :func:`plan_request` does."""
+    def plans_alike(self, names: Names, promises: Sequence[Guarantee]) -> bool:
+        """Say whether a request has the same plan under other names and promises, of which it asks the kinds alone."""
+        kinds = [[promise.kind for promise in own] for own in (self._promises, promises)]
+        return kinds[0] == kinds[1] and self._names.is_same(names)
+
+    def plan(self, request: str | Query, made: tuple[Planned, ...] | None = None) -> tuple[Planned, ...]:
+        """Return what :func:`plan_request` does; ``made`` is what it gave elsewhere, where plans are alike."""
         if not isinstance(request, str):
             return plan_request(request, self._names, self._promises)
         found = self._known.get(request)
         if found is None:
-            found = plan_request(request, self._names, self._promises)
+            found = plan_request(request, self._names, self._promises) if made is None else made
             if len(self._known) >= MOST_TEXTS:
                 self._known.clear()
             self._known[request] = found

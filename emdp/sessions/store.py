@@ -77,6 +77,9 @@ class Store:
         self._limit = limit
         self._scans = scans
         self._digests: dict[str, str] = {}
+        self._questions: dict[tuple[str, str, tuple[int, ...]], str] = {}
+        # Entries and the texts under them never change, so what one of them keeps is read once.
+        self._read_before: dict[int, Kept | None] = {}
 
     def find(self, planned: Planned) -> Kept | None:
         """Return the stored answer to a statement, for the data as they are now; None if there is none.
@@ -121,6 +124,12 @@ class Store:
 
     def question(self, planned: Planned, version: str) -> str:
         """Return the digest of a question; see :meth:`find`."""
+        key = (planned.text, version, tuple(planned.reads))
+        if key not in self._questions:
+            self._questions[key] = self._question(planned, version)
+        return self._questions[key]
+
+    def _question(self, planned: Planned, version: str) -> str:
         rules = self._session.rules
         # Every word counts: SQL finds a table by any case, and WITH may name what it makes as the table it is made of.
         words = {token.text.lower() for token in read_tokens(planned.text)}
@@ -164,8 +173,9 @@ class Store:
         words = canonical_json({"question": question})[1:-1]
         for entry in reversed(self._ledger.search("answer", self._session.table.account, words=words)):
             if entry.payload["question"] == question:
-                kept = kept_answer(self._ledger, entry)
-                if kept is not None:
+                if entry.sequence not in self._read_before:
+                    self._read_before[entry.sequence] = kept_answer(self._ledger, entry)
+                if (kept := self._read_before[entry.sequence]) is not None:
                     return kept
         return None
 

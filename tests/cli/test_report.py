@@ -5,8 +5,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.main import get_command
 
 from emdp.cli import main
+from emdp.cli.app import make_app
 
 CATALOG = """
 ledger = "v.ledger"
@@ -108,3 +110,27 @@ def test_what_is_wrong_is_said_with_its_line(capsys: pytest.CaptureFixture[str],
     status, out, err = run(capsys, "visits.toml")
     assert (status, out) == (2, "")
     assert re.findall(r"visits.toml:(\d+): ", err) == ["8", "9", "10"]
+
+
+def test_a_number_that_nobody_wrote_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = get_command(make_app(["report"])).commands["report"]
+    asked: list[object] = []
+    monkeypatch.setattr("typer.core.build_runtime_param", lambda kind: asked.append(kind) or Plain())
+    (wait,) = (own for own in command.get_params(command.context_class(command)) if own.name == "wait")
+    assert wait.get_runtime_param().coerce(wait.default, param=wait, ctx=None) == 10.0
+    assert not asked
+    assert wait.get_runtime_param().coerce("10.0", param=wait, ctx=None) == "typer's"
+    assert len(asked) == 1
+
+
+class Plain:
+    def coerce(self, value: object, **_: object) -> str:
+        return "typer's"
+
+
+def test_a_number_that_is_written_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in ("-1", "soon", "nan"):
+        with pytest.raises(SystemExit) as ending:
+            main(["report", "visits.toml", "--wait", wrong])
+        assert ending.value.code == 2
+        assert "--wait" in capsys.readouterr().err

@@ -22,6 +22,7 @@ from emdp.reports.lock import run_lock
 from emdp.reports.manifest import check_manifest
 from emdp.reports.page import page
 from emdp.reports.run import forget_old, period_spending, run_report
+from emdp.sessions.planning import plan_request
 from emdp.sessions.releasing import Releasing
 from emdp.sessions.store import Store
 
@@ -100,6 +101,25 @@ def test_the_same_report_again_costs_nothing_and_says_the_same(folder: Path, run
         entry.sequence for entry in entries(folder, "charge")
     ]
     assert second.outcomes[0].answer.time == entries(folder, "answer")[0].time
+
+
+def test_entries_are_planned_once_and_again_where_a_file_changed_since(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[object] = []
+
+    def counted(request: object, *known: object) -> Any:
+        again.append(request)
+        return plan_request(request, *known)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("emdp.sessions.planning.plan_request", counted)
+    report, catalog = checked(folder)
+    run_report(report, catalog)
+    assert not again
+    report, catalog = checked(folder)
+    pl.read_parquet(folder / "one.parquet").with_columns(y=1).write_parquet(folder / "one.parquet")
+    assert all(outcome.answer is not None for outcome in run_report(report, catalog).outcomes)
+    assert again == [entry.planned.text for entry in report.entries]
 
 
 @pytest.mark.slow
