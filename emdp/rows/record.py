@@ -9,6 +9,7 @@ for ``emdp_0``. Its arguments are values that cannot fail any more. Where the sp
 from collections.abc import Callable, Sequence
 
 from emdp.base.classes import dataclass
+from emdp.expressions.functions.record import Misfit
 from emdp.rows.types import Kind, Value
 
 __all__ = ["Form", "Given", "Range", "RangeRule", "RowFunction", "Spelling"]
@@ -90,12 +91,15 @@ class RowFunction:
         Other names that SQL has for it, in lower case.
     operator : str
         The operator of two arguments, or word before one, that stands for it in SQL; empty for a call.
+    misfit : callable or None
+        Refusal of literals that are good one by one, of all arguments' values (None for what is no literal).
     """
 
     name: str
     forms: tuple[Form, ...]
     names: tuple[str, ...] = ()
     operator: str = ""
+    misfit: Callable[[Sequence[Value]], Misfit | None] | None = None
 
     def form(self, kinds: Sequence[Kind], is_literal: Sequence[bool]) -> Form | None:
         """Return the form for arguments of these kinds, None where there is none."""

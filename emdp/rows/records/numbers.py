@@ -11,6 +11,8 @@ taken off where it rounded up. Java's ``pow`` differs from C's at 1, -1 and infi
 import math
 from collections.abc import Callable, Sequence
 
+from emdp.expressions.functions import FUNCTIONS
+from emdp.expressions.functions.record import Misfit
 from emdp.rows import rules
 from emdp.rows.record import Form, Given, RangeRule, RowFunction
 from emdp.rows.records.times import DATE_FORMS
@@ -91,6 +93,12 @@ def _clamp(form_kind: Kind) -> Form:
         form_kind, "an end", _is_missing, "write a number", (-3, 7) if form_kind is Kind.BIGINT else (-1.5, 2.5)
     )
     return Form((form_kind, end, end), form_kind, spelling, spelling, range_rule=rules.clamped)
+
+
+def _clamp_misfit(values: Sequence[Value]) -> Misfit | None:
+    # An engine would make a constant of each side; the words are those of the metric's CLAMP.
+    both = FUNCTIONS["clamp"].misfit
+    return both(*values[1:]) if both else None
 
 
 def _is_missing(value: Value) -> str | None:
@@ -235,7 +243,7 @@ RECORDS = (
     _real("tanh", _SMALL),
     _real("degrees", rules.increasing(math.degrees)),
     _real("radians", rules.increasing(math.radians)),
-    RowFunction("clamp", (_clamp(Kind.BIGINT), _clamp(Kind.DOUBLE))),
+    RowFunction("clamp", (_clamp(Kind.BIGINT), _clamp(Kind.DOUBLE)), misfit=_clamp_misfit),
     RowFunction(
         "haversine",
         (Form((Kind.DOUBLE,) * 4, Kind.DOUBLE, _haversine, _haversine, range_rule=rules.constant(0.0, 20_038.0)),),

@@ -13,7 +13,9 @@ from emdp.sql.rows.written import Written
 __all__ = ["check_given"]
 
 
-def check_given(statement: Written, name: str, arguments: Sequence[Node], origins: Sequence[exp.Expr]) -> None:
+def check_given(
+    statement: Written, node: exp.Expr, name: str, arguments: Sequence[Node], origins: Sequence[exp.Expr]
+) -> None:
     """Refuse a call in which what must be written out is not, or is not what the function knows."""
     record = FUNCTIONS.get(name)
     if record is None:
@@ -35,3 +37,7 @@ def check_given(statement: Written, name: str, arguments: Sequence[Node], origin
             text = statement.text_of(origin)
             problem = f"`{text}` {problems[0]}, as {given[0].what} of {name.upper()}"
             raise statement.refusal(origin, problem, remedy=given[0].remedy, code="argument")
+    values = [argument.value if isinstance(argument, Literal) else None for argument in arguments]
+    misfit = record.misfit(values) if record.misfit and forms else None
+    if misfit is not None:
+        raise statement.refusal(node, misfit.problem, remedy=misfit.remedy, code=misfit.code)

@@ -141,7 +141,7 @@ class _Reader:
     def _call(self, node: exp.Expr, name: str, arguments: Sequence[Node], origins: Sequence[exp.Expr]) -> Node:
         if name in SUGAR:
             return self._built(node, lambda: SUGAR[name].build(arguments), name, origins)
-        check_given(self._statement, name, arguments, origins)
+        check_given(self._statement, node, name, arguments, origins)
         return self._built(node, lambda: building.call(name, *arguments), name, origins)
 
     def _built(self, node: exp.Expr, build: Callable[[], Node], name: str, origins: Sequence[exp.Expr] = ()) -> Node:
