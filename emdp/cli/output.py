@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emdp.base.errors import UsageError
-from emdp.cli.tables import answer_text, table_width
+from emdp.cli.tables import answer_text, long_answer_text, table_width
 from emdp.ledger import is_of_a_ledger
 
 if TYPE_CHECKING:
@@ -149,8 +149,10 @@ def write_answers(answers: "Sequence[Answer | StoredAnswer]", target: Target | N
     from emdp.base.spreadsheets import csv_text
 
     if target is None:
+        # A pipe or a file gets every row: whatever reads it may count on them.
+        as_text = long_answer_text if sys.stdout.isatty() else answer_text
         for number, answer in enumerate(answers):
-            print(("\n" if number else "") + answer_text(answer.frame, width=table_width()))
+            print(("\n" if number else "") + as_text(answer.frame, width=table_width()))
         return
     kind, path = target
     if kind == "json":

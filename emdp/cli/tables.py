@@ -12,10 +12,13 @@ from emdp.base.digits import rounded_texts
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["answer_text", "frame_text", "preview_text", "table_width"]
+__all__ = ["answer_text", "frame_text", "long_answer_text", "preview_text", "table_width"]
 
 WIDEST_CELL, NARROWEST_CELL = 60, 20
 """Characters of a cell that are shown before it is cut; down to the second number where a terminal is narrow."""
+
+MOST_ROWS, FIRST_ROWS, LARGEST_ROWS = 40, 20, 10
+"""Rows that a terminal shows of an answer; of a longer one the first, and the largest."""
 
 PIPED = 80
 """Columns of a page, a mail or a log, into which a table goes that is no terminal's."""
@@ -75,6 +78,36 @@ def answer_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
             _round(*(columns[each] for each in own))
     keys = next((number for number, group in enumerate(groups) if len(group) > 1), len(groups))
     return _fitted(groups, keys, width, WIDEST_CELL)
+
+
+def long_answer_text(frame: "pl.DataFrame", *, width: int | None = None) -> str:
+    """Return an answer as text for a terminal: of many rows the first, the largest, and where all of them are.
+
+    Parameters
+    ----------
+    frame, width
+        As of :func:`answer_text`. The largest rows are those of the first value that has an interval.
+
+    >>> import polars as pl
+    >>> values = [float(number) for number in range(600)]
+    >>> frame = pl.DataFrame({"cell": range(600), "n": values, "n_low": values, "n_high": values})
+    >>> print(long_answer_text(frame).splitlines()[-1])
+    570 more rows are not shown: --csv FILE writes all 600
+    """
+    if frame.height <= MOST_ROWS:
+        return answer_text(frame, width=width)
+    shown = list(range(FIRST_ROWS))
+    parts = [answer_text(frame[shown], width=width)]
+    value = next((name for name in frame.columns if {f"{name}_low", f"{name}_high"} <= set(frame.columns)), None)
+    if value is not None and frame.schema[value].is_numeric():
+        order = frame[value].fill_nan(None).arg_sort(descending=True, nulls_last=True)
+        largest = order.head(LARGEST_ROWS).to_list()
+        parts.append(f"largest {value}, of all {frame.height:,} rows; of noisy values the largest are partly noise:")
+        parts.append(answer_text(frame[largest], width=width))
+        shown += largest
+    left = frame.height - len(set(shown))
+    parts.append(f"{left:,} more rows are not shown: --csv FILE writes all {frame.height:,}")
+    return "\n\n".join(parts)
 
 
 def preview_text(frame: "pl.DataFrame", *, width: int | None = None, widest: int = WIDEST_CELL) -> str:

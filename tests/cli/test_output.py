@@ -2,20 +2,23 @@
 
 import io
 import json
+import math
 import os
 import subprocess
 import sys
 import time
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
 
 from emdp.cli import main
-from emdp.cli.output import check_target
+from emdp.cli.output import check_target, write_answers
 from emdp.cli.sql import HALF
-from emdp.cli.tables import answer_text, frame_text, preview_text
+from emdp.cli.tables import answer_text, frame_text, long_answer_text, preview_text
 
 CATALOG = """
 ledger = "t.ledger"
@@ -485,3 +488,27 @@ def test_ctrl_c_ends_what_waits_for_the_keyboard(place: Path, arguments: tuple[s
 
 def _environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2]), **more}
+
+
+def test_a_terminal_shows_the_first_and_the_largest_rows_of_many() -> None:
+    values = [math.nan if cell == 5 else None if cell == 6 else float(cell * 7919 % 600) for cell in range(600)]
+    frame = pl.DataFrame({"cell": range(600), "n": values, "n_low": values, "n_high": values})
+    first, title, largest, rest = long_answer_text(frame).split("\n\n")
+    assert [int(line.split()[0]) for line in first.splitlines()[1:]] == list(range(20))
+    assert title.startswith("largest n, of all 600 rows")
+    assert [float(line.split()[1]) for line in largest.splitlines()[1:]] == sorted(
+        (value for value in values if value is not None and value == value), reverse=True
+    )[:10]
+    shown = {*range(20), *(int(line.split()[0]) for line in largest.splitlines()[1:])}
+    assert rest == f"{600 - len(shown)} more rows are not shown: --csv FILE writes all 600"
+    # Without intervals there is no largest; a short answer is whole.
+    assert long_answer_text(frame.select("cell")).split("\n\n")[1].startswith("580 more rows")
+    assert long_answer_text(frame.head(40)) == answer_text(frame.head(40))
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_pipe_gets_every_row(is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    frame = pl.DataFrame({"cell": range(600)})
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
+    write_answers([SimpleNamespace(frame=frame)], None)  # type: ignore[list-item]
+    assert (len(capsys.readouterr().out.splitlines()) == 601) is not is_terminal

@@ -71,7 +71,8 @@ class CapRule:
         return found
 
     def _least(self, noisy: Sequence[int]) -> Cap:
-        return choose_cap(noisy, self.histogram.scale, self.kappa, self.cells)
+        record = AMOUNT_BITS if self.query.amounts else 0
+        return choose_cap(noisy, self.histogram.scale, self.kappa, self.cells, record)
 
 
 @dataclass(frozen=True)

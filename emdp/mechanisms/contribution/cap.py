@@ -8,9 +8,13 @@ epsilon lets anybody see. So the tail is *extrapolated* from the octaves that ar
    highest sure bin more than two octaves above the next, of at most ``2 q`` users, is dropped: few users far away are
    worth less than the noise that they would cost, and may be noise. More than that are neither, and where all users are
    in one octave the next sure bin is noise itself.
-   Where none is sure, of some hundreds of users over several octaves, the last one is the fullest, or the highest of
-   the three above it that shows two scales of noise: of 200 users of lognormal totals that leaves out 17 % (the
-   median) where the fullest alone left out half.
+   Where none is sure, up to four bins side by side may show together what none of them does: they stand out if noise
+   alone has their sum with chance ``exp(-2) 2^(-j/2)`` at most, ``j`` the highest of them. A false high bin costs as
+   much more noise as it is higher, so it must show more; of those that stand out the ones that show most are taken.
+   Among these the last bin is the fullest, or the highest of the three above it that shows two scales of noise: of
+   200 users of lognormal totals that leaves out 17 % (the median) where the fullest alone left out half. Where no
+   bins stand out, as of nobody, the last bin is that of one record: the fullest would be any of them, and the noise
+   that of a million records as often as of one.
 2. From the last three sure bins the logarithm of the counts goes on with its slope and its curvature, never convex,
    bent by at most 0.5, falling by at least 0.7 an octave, and not above ``q``, which an unseen bin hardly exceeds.
    Nor is a bin above what it shows: its own noisy count and some scales of noise, two for the cap, where too many and
@@ -52,6 +56,10 @@ _SPARE_CUT = 3.0
 _NEAR, _SHOWN = 3, 2.0
 # Where no bin is sure: how far above the fullest one the last one may lie, and what it must show, in scales of noise.
 
+_SIDE_BY_SIDE, _SURPRISE, _HIGHER = 4, 2.0, 0.5 * math.log(2.0)
+# Where no bin is sure: how many are looked at together, and what their sum must show, as a logarithm of a chance, in
+# the lowest bin and more an octave.
+
 _STEEPEST = 4.0
 # What the fall of a single sure bin grows by, an octave.
 
@@ -66,7 +74,7 @@ class Cap:
     seen: int  # Sure bins that the estimate rests on; 0 where no octave stood out from the noise
 
 
-def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1) -> Cap:
+def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1, record: int = 0) -> Cap:
     """Return the cap with the least expected error.
 
     Parameters
@@ -78,16 +86,21 @@ def choose_cap(noisy: Sequence[int], scale: float, kappa: float, cells: int = 1)
         ``2/epsilon``.
     cells : int
         Numbers that get this noise.
+    record : int
+        Bin of a user with one record: the last bin where none stands out.
 
     >>> users = [191, 291, 1020, 3268, 8605, 17168, 23713, 21778, 13699, 5962, 1861, 330, 37, 6] + [0] * 7
     >>> found = choose_cap(users, 10.0, 1 / 0.9)
     >>> float(found.cap), found.seen
     (4096.0, 12)
+    >>> noise = [-3, 8, 2, -11, 0, 4, 1, -2, 9, -6, 3, 0, -1, 7, 25, -4, 0, 2, -8, 31, 5]
+    >>> float(choose_cap(noise, 10.0, 1 / 0.9).cap)
+    1.0
     """
     check_positive("kappa", kappa)
     count = check_count("cells", cells)
-    quarters, last, seen = _tail(noisy, check_positive("scale", scale), _SPARE)
-    held, _, _ = _tail(noisy, scale, _SPARE_CUT)
+    quarters, last, seen = _tail(noisy, check_positive("scale", scale), _SPARE, record)
+    held, _, _ = _tail(noisy, scale, _SPARE_CUT, record)
     found = []
     for step in range(_QUARTERS * (last + 3) + 1):
         cap = Fraction(math.ceil(16.0 * 2.0 ** (step / _QUARTERS)), 16)
@@ -142,7 +155,9 @@ def choose_among(
     return cap, _cut(quarters, cap)
 
 
-def _tail(noisy: Sequence[int], scale: float, spare: float) -> tuple[list[tuple[float, float]], int, int]:
+def _tail(
+    noisy: Sequence[int], scale: float, spare: float, record: int = 0
+) -> tuple[list[tuple[float, float]], int, int]:
     """Return totals and users of all quarters, the last sure bin, and how many are sure."""
     if len(noisy) != OCTAVES:
         raise UsageError(f"noisy must hold {OCTAVES} counts, got {len(noisy)}; pass what the histogram released.")
@@ -150,7 +165,7 @@ def _tail(noisy: Sequence[int], scale: float, spare: float) -> tuple[list[tuple[
     sure = [place for place, count in enumerate(noisy) if count > level]
     if len(sure) > 1 and sure[-1] - sure[-2] > 2 and noisy[sure[-1]] <= 2 * level:
         sure.pop()
-    last = sure[-1] if sure else _guess(noisy, scale)
+    last = sure[-1] if sure else _guess(noisy, scale, record)
     counts = [max(float(count), 0.0) for count in noisy[: last + 1]]
     slope, curve = _shape([place for place in sure if place > last - 6][-3:], noisy)
     value = math.log(max(counts[last], 1.0))
@@ -165,11 +180,34 @@ def _tail(noisy: Sequence[int], scale: float, spare: float) -> tuple[list[tuple[
     return _spread(counts), last, len(sure)
 
 
-def _guess(noisy: Sequence[int], scale: float) -> int:
-    """Return the last bin where none is sure: the fullest, or one near above it that shows some scales of noise."""
-    full = max(range(OCTAVES), key=lambda place: noisy[place])
+def _guess(noisy: Sequence[int], scale: float, record: int) -> int:
+    """Return the last bin where none is sure: of bins that stand out together, else that of one record."""
+    found = []
+    for width in range(1, _SIDE_BY_SIDE + 1):
+        for high in range(width - 1, OCTAVES):
+            bins = range(high + 1 - width, high + 1)
+            shown = _surprise(math.fsum(noisy[place] for place in bins) / scale, width)
+            found.append((shown - _SURPRISE - _HIGHER * max(high - record, 0), bins))
+    most, among = max(found, key=lambda one: one[0])
+    if most <= 0:
+        return record
+    full = max(among, key=lambda place: noisy[place])
     near = range(full, min(full + _NEAR + 1, OCTAVES))
     return max(place for place in near if place == full or noisy[place] > _SHOWN * scale)
+
+
+def _surprise(total: float, width: int) -> float:
+    """Return ``-log`` of a bound of the chance that noise of some bins adds up to this many scales or more.
+
+    Of one bin ``exp(-s)/2``; of ``w`` bins, by Chernoff, ``min over t of exp(-t s) (1 - t^2)^-w``, for the Laplace law,
+    which the discrete one follows where the scale is some users.
+    """
+    if total <= 0:
+        return 0.0
+    if width == 1:
+        return total + math.log(2.0)
+    best = (math.hypot(width, total) - width) / total
+    return best * total + width * math.log1p(-best * best)
 
 
 def _shape(places: list[int], noisy: Sequence[int]) -> tuple[float, float]:

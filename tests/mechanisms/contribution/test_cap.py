@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from emdp.base.errors import UsageError
-from emdp.mechanisms.contribution.cap import choose_cap, cut_at
+from emdp.mechanisms.contribution.cap import _surprise, choose_cap, cut_at
 from emdp.mechanisms.contribution.octaves import OCTAVES, OctaveHistogram, octave_of
 from emdp.privacy.events.table import event_from_json
 from emdp.privacy.guarantees.kinds import Neighbours, UserDP
@@ -156,6 +156,46 @@ def test_few_users_over_several_octaves_are_looked_for_above_the_fullest() -> No
     alone = choose_cap([3, -8, 5, 0, 50, 15, -9, -12] + [19] * 13, 10.0, 1 / 0.9)
     assert alone.seen == 0
     assert alone.cap <= 2**5
+
+
+@pytest.mark.parametrize("neighbours", ["remove", "replace"])
+def test_a_selection_of_nobody_has_a_cap_of_one_record(neighbours: Neighbours) -> None:
+    """The fullest bin of noise is any of the 21: half of all caps would be above 500."""
+    histogram = OctaveHistogram(0.1, neighbours)
+    with seeded(6):
+        caps = sorted(
+            float(choose_cap(histogram.release([0] * OCTAVES), histogram.scale, 1 / 0.9).cap) for _ in range(400)
+        )
+    assert caps[200] == 1
+    assert caps[360] <= 32
+    assert caps[380] <= 256
+    # Where a record is 256 units, the cap is near one record.
+    with seeded(6):
+        found = [choose_cap(histogram.release([0] * OCTAVES), histogram.scale, 1 / 0.9, 1, 8) for _ in range(400)]
+    assert sorted(float(one.cap) for one in found)[360] <= 16 * 256
+    assert all(one.seen == 0 for one in found[:100])
+
+
+def test_few_users_that_stand_out_together_are_seen() -> None:
+    """80 users of 100 records are eight scales of noise; 200 of lognormal totals are that in four bins alone."""
+    histogram = OctaveHistogram(0.1, "remove")
+    for name, users, least, most in (("equal", 80, 100, 256), ("lognormal", 200, 8, 128)):
+        counts = octaves(population(name, users))
+        with seeded(7):
+            caps = sorted(
+                float(choose_cap(histogram.release(counts), histogram.scale, 1 / 0.9).cap) for _ in range(200)
+            )
+        assert least <= caps[40]
+        assert caps[160] <= most
+
+
+@pytest.mark.parametrize(("width", "total"), [(1, 2.0), (2, 4.0), (4, 7.0)])
+def test_a_surprise_bounds_the_chance_that_noise_has_it(width: int, total: float) -> None:
+    sums = np.random.default_rng(8).laplace(size=(200_000, width)).sum(axis=1)
+    share = float((sums >= total).mean())
+    bound = math.exp(-_surprise(total, width))
+    assert share <= bound * (1.02 if width == 1 else 1.0)
+    assert share >= bound * (0.98 if width == 1 else 0.1)
 
 
 def test_octaves_are_exact() -> None:
