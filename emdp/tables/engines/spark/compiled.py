@@ -56,13 +56,28 @@ class Compiled:
 
     statement: Any
     query: Translated
-    planned: object = None
+    planned: "_State | None" = None
     stages: int | None = None
-    analysed: tuple[object, Any] | None = None
+    analysed: "tuple[_State, Any] | None" = None
 
     @property
     def lookups(self) -> Any:
         return self.statement.lookups
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """A session and its settings: Java's own objects, of which the second never changes."""
+
+    session: Any
+    settings: Any
+
+    def is_same(self, other: "_State | None") -> bool:
+        """Say whether both are of one session with equal settings, which Java compares one by one, not by a hash."""
+        # An object of another Java would be taken for the one that has its number here.
+        if other is None or self.session._gateway_client is not other.session._gateway_client:
+            return False
+        return bool(self.session.equals(other.session)) and bool(self.settings.equals(other.settings))
 
 
 _compiled: MutableMapping[TableFacts, MutableMapping[Aggregation | OwnedTotals, Compiled]] = WeakKeyDictionary()
@@ -104,13 +119,14 @@ def check_compiled(table: TableFacts, asked: Aggregation | OwnedTotals, make: Ca
     if type(source) is not SparkSource or table.linked:
         check_on_no_rows(table, lambda: compiled(table, asked, make))
         return
+    found = _compiled.get(table, {}).get(asked)
     with hidden_errors(), uninterrupted():
         session = source.session()
         state = _state(session)
-    found = _compiled.get(table, {}).get(asked)
-    if found is not None and found.analysed is not None and found.analysed[0] == state:
-        return
-    if found is None or found.planned != state:
+        if found is not None and found.analysed is not None and state.is_same(found.analysed[0]):
+            return
+        is_planned = found is not None and state.is_same(found.planned)
+    if found is None or not is_planned:
         check_on_no_rows(table, lambda: compiled(table, asked, make))
         compiled(table, asked, make).planned = state
         return
@@ -122,15 +138,17 @@ def check_compiled(table: TableFacts, asked: Aggregation | OwnedTotals, make: Ca
 def compiled_rows(table: TableFacts, own: Compiled) -> Iterator[Any]:
     """Run a compiled statement on a table's rows, as :func:`emdp.tables.engines.spark.execution.spark_rows` does."""
     source, keys = spark_source(table.source), table.users.keys
-    state: object = None
+    state, is_analysed = None, False
     if _is_steady(table, source, own):
         with hidden_errors(), uninterrupted():
             state = _state(source.session())
-    if own.analysed is None or own.analysed[0] != state:
+            is_analysed = own.analysed is not None and state.is_same(own.analysed[0])
+    if own.analysed is None or not is_analysed:
         with spark_rows(table, own.query, own.lookups, keys) as frame:
             # Looked at again, since settings may have changed meanwhile.
             with uninterrupted():
-                own.analysed = None if state is None or state != _state(frame.sparkSession) else (state, frame)
+                is_still = state is not None and state.is_same(_state(frame.sparkSession))
+                own.analysed = (state, frame) if state is not None and is_still else None
             # Another one of the same plan: Spark keeps what one that has run has shuffled.
             yield frame if own.analysed is None else _anew(frame)
         return
@@ -155,11 +173,10 @@ def _anew(frame: Any) -> Any:
     return frame.select("*")
 
 
-def _state(session: Any) -> tuple[int, int]:
+def _state(session: Any) -> _State:
     """Return what tells sessions and settings apart."""
     own = session._jsparkSession
-    # Numbers, since an object of a Spark that was stopped can no longer be asked what it is.
-    return own.hashCode(), own.conf().getAll().hashCode()
+    return _State(own, own.conf().getAll())
 
 
 def stages_of(frame: Any) -> int:

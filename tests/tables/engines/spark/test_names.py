@@ -160,6 +160,24 @@ def test_a_question_that_was_asked_keeps_sparks_own_functions(session: Any) -> N
             means(table, question)
 
 
+def test_a_plan_is_kept_for_equal_settings_not_for_those_of_one_hash(session: Any) -> None:
+    table, asked = opened(rows(session), NUMBERS), Aggregation((X,))
+    session.conf.set(ORDER, "first")
+    session.conf.set("emdp.kept", "Aa")
+    settings = session._jsparkSession.conf().getAll()
+    wanted = means(table, asked)
+    session.udf.register("rint", lambda *_: 77.0, "double")
+    # Java's hash of "BB" is that of "Aa", and so is that of all settings.
+    session.conf.set("emdp.kept", "BB")
+    assert session._jsparkSession.conf().getAll().hashCode() == settings.hashCode()
+    for ask in (engine.check_aggregation, means):
+        with pytest.raises(UsageError, match="in place of Spark's"):
+            ask(table, asked)
+    session.conf.set("emdp.kept", "Aa")
+    engine.check_aggregation(table, asked)
+    assert means(table, asked) == wanted
+
+
 def test_a_question_that_was_asked_reads_the_rows_again(session: Any, tmp_path: Any) -> None:
     rows(session).coalesce(1).write.parquet(str(tmp_path / "rows"))
     table, asked = opened(session.read.parquet(str(tmp_path / "rows")), NUMBERS), Aggregation((X,))
