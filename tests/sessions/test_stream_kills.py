@@ -1,7 +1,7 @@
 """Processes that are killed while a stream is opened or a row is drawn: nothing is charged twice, no row drawn anew.
 
 A fresh process imports emdp, and forks one child for each line of code at which it is killed (SIGKILL, from a trace of
-the lines of the files that matter); a second child then asks again, and again. What the ledger has then is
+the lines of the files that matter); other children then ask again, and again. What the ledgers have then is
 checked here.
 """
 
@@ -54,24 +54,22 @@ for name in child(loaded):
 KILLS = (
     SCRIPT
     + """
-found = []
-for place in places:
-    path = os.path.join(folder, f"{place}.ledger")
-    first = child(lambda: ask(path, 1))
-    cut = killed_at(WATCHED, lambda: ask(path, 2), place)
-    after = child(lambda: ask(path, 2))
-    again = child(lambda: ask(path, 2))
-    found.append([place, first, cut, after, again])
+def asked(paths, week):
+    # One process for all: what a process does first takes longer than a question does.
+    return child(lambda: [ask(path, week) for path in paths])
+
+paths = [os.path.join(folder, f"{place}.ledger") for place in places]
+firsts = asked(paths, 1)
+cuts = [killed_at(WATCHED, lambda: ask(path, 2), place) for path, place in zip(paths, places)]
+found = list(zip(places, firsts, cuts, asked(paths, 2), asked(paths, 2)))
 # How many lines there are in all: of a run that nothing kills, and of one that also opens the stream.
 path = os.path.join(folder, "whole.ledger")
 child(lambda: ask(path, 1))
 other = os.path.join(folder, "open.ledger")
 lines = max(killed_at(WATCHED, lambda: ask(where, week), 10**9)[1] for where, week in ((path, 2), (other, 1)))
-opening = []
-for place in places:
-    path = os.path.join(folder, f"open{place}.ledger")
-    cut = killed_at(WATCHED, lambda: ask(path, 1), place)
-    opening.append([place, cut, child(lambda: ask(path, 1)), child(lambda: ask(path, 1))])
+paths = [os.path.join(folder, f"open{place}.ledger") for place in places]
+cuts = [killed_at(WATCHED, lambda: ask(path, 1), place) for path, place in zip(paths, places)]
+opening = list(zip(places, cuts, asked(paths, 1), asked(paths, 1)))
 print(json.dumps([found, opening, lines]))
 """
 )
@@ -90,10 +88,9 @@ for case, week, active in (("row", 2, None), ("open", 1, None), ("active", 2, 1)
     writers = tuple(os.path.join(package, name) for name in ("ledger", "budgets", "sessions"))
     asked = lambda: ask(os.path.join(home, "x.ledger"), week, active)
     said, lines, count = states_left(package, writers, home, copies, asked)
-    left = []
-    for place in range(len(lines)):
-        path = os.path.join(copies, str(place), "x.ledger")
-        left.append(child(lambda: [ask(path, week, active), ask(path, week, active)]))
+    paths = [os.path.join(copies, str(place), "x.ledger") for place in range(len(lines))]
+    # One process for all: what a process does first takes longer than a question does.
+    left = child(lambda: [[ask(path, week, active) for again in range(2)] for path in paths])
     found.append([case, week, first, said, lines, count, left])
 print(json.dumps(found))
 """

@@ -4,12 +4,12 @@ import importlib.util
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+
+from emdp.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -46,16 +46,21 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return [(kind, dedent(text)) for kind, text in found if "pip install" not in text]
 
 
-def run(arguments: list[str], folder: Path) -> str:
-    command = [sys.executable, "-c", "from emdp.cli import main; main()", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command in this process, where emdp is loaded: what it prints, after it left with 0."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    said = capsys.readouterr()
+    assert done.value.code == 0, said.err
+    return said.out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_every_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "queries", tmp_path / "queries")
     names: dict[str, object] = {}
@@ -66,14 +71,14 @@ def test_every_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         elif kind == "sh":
             for line in text.replace("\\\n", " ").strip().splitlines():
                 if line.startswith("emdp "):
-                    run(shlex.split(line)[1:], tmp_path)
+                    run(shlex.split(line)[1:], capsys)
         elif kind == "sql":
             (tmp_path / "question.sql").write_text(text)
         elif kind == "toml" and (named := re.match(r"# (\S+\.toml)\n", text)):
             (tmp_path / named[1]).write_text(text)
         elif kind == "toml":
             (tmp_path / "emdp.toml").write_text(text.replace("city.ledger", "catalog.ledger"))
-            out = run(["mean", "-C", "emdp.toml", "--distance-to", "40.7484,-73.9857", "--alpha", "1"], tmp_path)
+            out = run(["mean", "-C", "emdp.toml", "--distance-to", "40.7484,-73.9857", "--alpha", "1"], capsys)
             assert "95 % interval" in out
         ran.append(kind)
     assert {kind: ran.count(kind) for kind in sorted(set(ran))} == PAGES[page]
