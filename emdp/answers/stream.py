@@ -1,6 +1,7 @@
 """Answer of a stream: figures of all periods so far, with their promise."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 
 import polars as pl
 
@@ -11,10 +12,26 @@ from emdp.base.classes import dataclass
 from emdp.base.text import Text
 from emdp.privacy import Guarantee
 
-__all__ = ["StreamAnswer", "StreamPreview"]
+__all__ = ["Costs", "StreamAnswer", "StreamPreview", "charged_in_words"]
 
 MakeFrame = Callable[[Sequence[str], float, bool], pl.DataFrame]
 """Makes the rows of figures at a level, each alone or the columns of a figure together."""
+
+Costs = tuple[tuple[str, Guarantee, int], ...]
+"""Each budget that is charged, what it is charged, and in how many periods each (0: once for all)."""
+
+
+def charged_in_words(costs: Costs) -> str:
+    """Return what budgets are charged as a text that names each of them.
+
+    >>> from emdp.privacy import EmdDP
+    >>> charged_in_words((("alpha = 9.0", EmdDP(3.0), 0),))
+    'alpha = 3.0 per unit of d_em, delta = 0.0 (unbounded central EmdDP) once, of the budget alpha = 9.0'
+    """
+    return "; ".join(
+        f"{charged} {f'in each of {count} periods' if count else 'once'}, of the budget {budget}"
+        for budget, charged, count in costs
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +64,9 @@ class StreamAnswer:
         As whom people without records count, and values that are missing.
     of_table : tuple of str
         Those of the notes that are the same in all answers of the table.
+    costs : mapping of int to tuple
+        What each of its charges, the opening and what prolonged it, by the ledger entry, cost every budget that it
+        counts in: as ``costs`` of :class:`StreamPreview`.
     """
 
     query: str
@@ -61,6 +81,12 @@ class StreamAnswer:
     is_private: bool = True
     notes: tuple[str, ...] = ()
     of_table: tuple[str, ...] = ()
+    costs: Mapping[int, Costs] = field(default_factory=dict)
+
+    @property
+    def charged(self) -> str:
+        """What every budget was charged for it so far, in words."""
+        return charged_in_words(tuple(own for costs in self.costs.values() for own in costs))
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -90,6 +116,8 @@ class StreamAnswer:
         lines = [*self.facts, *(f"note         {note}" for note in self.notes)]
         if not self.is_private:
             lines.insert(0, "NOT PRIVATE  made under the test switch, with reproducible noise")
+        if self.costs:
+            lines.append(f"charged      {self.charged}")
         lines.append(f"paid by      entry {self.receipt.sequence} of {self.receipt.ledger}, {self.receipt.hash}")
         return Text("\n".join(lines))
 
@@ -132,7 +160,7 @@ class StreamPreview:
     guarantee: Guarantee
     periods: tuple[str, ...]
     released: tuple[str, ...]
-    costs: tuple[tuple[str, Guarantee, int], ...]
+    costs: Costs
     refusal: str
     frame: pl.DataFrame
     facts: tuple[str, ...]
@@ -149,12 +177,8 @@ class StreamPreview:
         """What is due, in words."""
         if not self.costs:
             return f"costs nothing: it is paid, and has {len(self.released)} of {len(self.periods)} rows"
-        own = "; ".join(
-            f"{charged} {f'in each of {count} periods' if count else 'once'}, of the budget {budget}"
-            for budget, charged, count in self.costs
-        )
         which = "more periods" if self.released else "all its periods"
-        return f"costs {self.guarantee} once, for {which}; it is charged {own}"
+        return f"costs {self.guarantee} once, for {which}; it is charged {charged_in_words(self.costs)}"
 
     def explain(self) -> Text:
         """Return the derivation as text, a line a fact."""

@@ -27,6 +27,7 @@ __all__ = [
     "StreamPart",
     "append_row",
     "charge_stream",
+    "costs_of_stream",
     "find_stream",
 ]
 
@@ -250,6 +251,25 @@ def charge_stream(
         accounts.admit(entries, events=[bill.event], covered=covered, limit=limit)
 
     return accounts.ledger.append("charge", accounts.name, {**payload, **asdict(tags), **bill.written()}, admit=admit)
+
+
+def costs_of_stream(
+    entries: Sequence[Entry], found: OpenStream, budgets: Sequence[Budget]
+) -> dict[int, tuple[tuple[Budget, Guarantee, int], ...]]:
+    """Return what each charge of a stream, by its entry, cost every budget that it counts in, as the bill said."""
+    costs = {}
+    for entry in entries:
+        said = entry.payload.get("stream") if entry.kind == "charge" else None
+        if entry.hash == found.entry.hash or (isinstance(said, dict) and said.get("prolongs") == found.entry.hash):
+            costs[entry.sequence] = tuple(
+                (
+                    own.budget,
+                    own.event.guarantee,
+                    0 if own.periods is None or is_per_history(own.budget.guarantee) else len(own.periods),
+                )
+                for own in charges_of([entry], budgets)
+            )
+    return costs
 
 
 def append_row(accounts: Accounts, known: OpenStream, payload: Mapping[str, Any]) -> Entry:

@@ -86,7 +86,7 @@ def _tell(found: "ReportRun") -> None:
     print(f"{paid} entries paid, {reused} stored answers used{free}", file=sys.stderr)
     for stream in found.streams:
         if stream.answer is not None:
-            told = f"spent {' and '.join(map(str, stream.charged))}, once for all its periods"
+            told = f"spent {stream.charged}; paid once for all its periods"
             print(f"stream {stream.entry.title}: {told if stream.charged else 'already paid'}", file=sys.stderr)
     for outcome in _all(found):
         if outcome.answer is None:

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from emdp.answers import StreamAnswer, StreamPreview
+from emdp.answers.stream import charged_in_words
 from emdp.base.classes import dataclass
 from emdp.base.errors import DataRuleError, EmdpError, LedgerError, RefusedError, ResourceError, UsageError
 from emdp.ledger import Ledger
@@ -48,8 +49,8 @@ class StreamOutcome:
         Its figures; None where it failed.
     cost : tuple of Guarantee
         What the stream was charged in all, in the kind of the budget that paid.
-    charged : tuple of Guarantee
-        Those of them that this run was charged; empty where the stream was paid before.
+    charged : str
+        What this run charged every budget, in words; empty where the stream was paid before.
     status : int
         What the command line exits with if this stream fails first.
     """
@@ -59,7 +60,7 @@ class StreamOutcome:
     cost: tuple[Guarantee, ...] = ()
     error: str = ""
     status: int = 0
-    charged: tuple[Guarantee, ...] = ()
+    charged: str = ""
 
 
 def check_streams(report: Report, names: Names, promises: Sequence[Guarantee]) -> list[Problem]:
@@ -121,7 +122,9 @@ def run_streams(report: Report, session: Session) -> tuple[StreamOutcome, ...]:
             outcomes.append(StreamOutcome(entry, None, error=str(error), status=error.exit_status))
             continue
         paid = _charges(session.ledger, answer)
-        charged = tuple(own for sequence, own in paid if sequence > before)
+        charged = charged_in_words(
+            tuple(one for sequence, own in answer.costs.items() if sequence > before for one in own)
+        )
         outcomes.append(StreamOutcome(entry, answer, tuple(own for _, own in paid), charged=charged))
     return tuple(outcomes)
 

@@ -22,7 +22,15 @@ from emdp.answers import Receipt, StreamAnswer, StreamPreview
 from emdp.base.classes import dataclass
 from emdp.base.errors import BudgetExceededError, EmdpError, LedgerError, UsageError, raise_alone
 from emdp.budgets.accounts import Accounts, Tags
-from emdp.budgets.streams import MovedError, OpenStream, StreamBill, append_row, charge_stream, find_stream
+from emdp.budgets.streams import (
+    MovedError,
+    OpenStream,
+    StreamBill,
+    append_row,
+    charge_stream,
+    costs_of_stream,
+    find_stream,
+)
 from emdp.estimators.streams import StreamPlan
 from emdp.ledger import Entry
 from emdp.ledger.base import SecretState
@@ -113,7 +121,8 @@ class _Streaming:
         if found is None:
             raise LedgerError("the ledger has lost a stream that it just had; put back the last good copy.")
         plan = self.request.plan.as_opened(found.terms, len(found.periods))
-        released = found.released
+        released, accounts = found.released, self.accounts
+        costs = costs_of_stream(accounts.ledger.entries(accounts.name), found, accounts.budgets)
         return StreamAnswer(
             query=self.request.planned.text,
             guarantee=plan.guarantee,
@@ -127,6 +136,10 @@ class _Streaming:
             receipt=Receipt(self.accounts.ledger.path, found.entry.sequence, found.entry.hash),
             is_new=is_new,
             is_private=not self.accounts.ledger.is_test,
+            costs={
+                sequence: tuple((str(budget.guarantee), charged, times) for budget, charged, times in own)
+                for sequence, own in costs.items()
+            },
         )
 
     def _charge(self, found: OpenStream | None, release: Releasing) -> None:

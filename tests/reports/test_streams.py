@@ -1,6 +1,7 @@
 """Streams of reports: read, checked by line, run week after week, drawn and priced on the page."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,14 @@ def test_the_command_says_what_streams_cost_and_fails_with_them(
     assert said.count("people without records count with the neutral item, x = 0.5") == 1
     status, said = told(3, "--out", str(pages / "third"))
     assert (status, "stream Mean of x: spent alpha = " in said, "once for all its periods" in said) == (0, True, True)
+    # Both budgets are named, each with what it was charged.
+    (spent,) = [line for line in said.splitlines() if "stream Mean of x: spent" in line]
+    assert re.findall(r"(once|in each of 4 periods), of the budget alpha = ([0-9.]+)", spent) == [
+        ("once", "400.0"), ("in each of 4 periods", "30.0"),
+    ]  # fmt: skip
+    (page,) = (pages / "third").glob("*.html")
+    # Below the figures, and in their derivation.
+    assert page.read_text().count("in each of 4 periods, of the budget alpha = 30.0") == 2
     status, said = told(3, "--out", str(pages / "third"))
     assert (status, "stream Mean of x: already paid" in said, "spent alpha" in said) == (0, True, False)
     assert "stream Mean of x: costs nothing: it is paid, and has 1 of 4 rows" in told(3, "--dry-run")[1]
