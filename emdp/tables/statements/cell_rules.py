@@ -9,7 +9,9 @@ not, before any cap. Records are added up by groups of users and base cells befo
 these. Where a statement joins the records to the users that count before, a record is left out if it has no user, or
 one who is not listed: then the counts of users are not 0. Where users were chosen, others are left out when the records
 of each user are added up, and the row is made of all of these; a statement that would leave them out before has no
-such row (:func:`may_be_checked`). What is added up beside the sums does not change them.
+such row (:func:`may_be_checked`). Pairs are made of the groups of users and base cells, joined with one another and
+with the users that count; the row is made of these groups before they are joined. What is added up beside the sums does
+not change them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,13 +55,12 @@ RULES = -1
 
 
 def may_be_checked(table: TableFacts, aggregation: Aggregation) -> bool:
-    """Say whether the statement can hold all records against the rules: not over pairs, nor where it leaves out those
-    of users who were not chosen before it adds them up.
+    """Say whether the statement can hold all records against the rules: not where it leaves out those of users who were
+    not chosen before it adds them up. Pairs are made of what was added up, user by user.
     """
-    is_everybody = aggregation.users is None
-    return not aggregation.pairs and (
-        is_everybody or not adds_users_together(table, layout_of(aggregation, table.space))
-    )
+    if aggregation.users is None or aggregation.pairs:
+        return True
+    return not adds_users_together(table, layout_of(aggregation, table.space))
 
 
 def adds_users_together(table: TableFacts, layout: Layout) -> bool:

@@ -143,7 +143,7 @@ def cell_statement(table: TableFacts, aggregation: Aggregation, *, is_checked: b
     """Return the statement of an aggregation: in one scan, or where that costs less with the users' column read before.
 
     With ``is_checked`` there is one row more, of the group ``RULES``: 0 in place of the number of users where no
-    declared rule is broken. Then it must be of all users, not of chosen ones.
+    declared rule is broken; see :func:`emdp.tables.statements.cell_rules.may_be_checked`.
     """
     layout = layout_of(aggregation.of_one, table.space, is_checked=is_checked)
     records, lookups = spread_records(table, layout)
@@ -239,7 +239,10 @@ def _over_pairs(per_user: exp.Select, table: TableFacts, aggregation: Aggregatio
     same_user = exp.EQ(this=sql.column(USER, one), expression=sql.column(USER, other))
     pairs = pairs.join(exp.Join(this=exp.to_table("means", alias=other), on=same_user), copy=False)
     pairs = pairs.group_by(columns[GROUP].copy(), columns[BASE].copy(), copy=False)
-    query = _of_all_users(with_present(pairs, sums), per_user, table, aggregation)
+    query = with_present(pairs, sums)
+    if layout.is_checked:
+        query = with_rules(query, table, tuple(sums), records_by_user())
+    query = _of_all_users(query, per_user, table, aggregation)
     return query.with_("means", as_=rows, materialized=True, copy=False)
 
 

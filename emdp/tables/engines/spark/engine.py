@@ -72,9 +72,10 @@ class SparkEngine:
         """Return what is computed in one scan with the rules; None of all else, whose rules have a scan of their own.
 
         These are means, totals and cells whose records are added up by user. Others are read twice, and what that
-        costs less in all has no row of the rules; so have statements in several parts, and sums of rows with owners.
+        costs less in all has no row of the rules; so have pairs, statements in several parts, and sums of rows with
+        owners.
         """
-        if isinstance(aggregation, OwnedTotals) or len(known_parts(aggregation)) > 1:
+        if isinstance(aggregation, OwnedTotals) or aggregation.pairs or len(known_parts(aggregation)) > 1:
             return None
         # Data are checked once, and asked often.
         from emdp.tables.statements.cell_rules import may_be_checked, rows_if_held
