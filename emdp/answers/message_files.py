@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
-from emdp.base.files import flush_folder, read_bounded
+from emdp.base.files import flush, read_bounded
 from emdp.questions.keyed import MOST_KEYED, KeyedMessages
 
 __all__ = ["ReadKeys", "ReadMessages", "read_keys", "read_messages", "write_messages"]
@@ -86,7 +86,7 @@ def write_messages(messages: KeyedMessages, folder: Path, levels: Sequence[str])
             "sent": messages.sent.tolist(),
         }
         _write(public, whole, 0o644, written)
-        flush_folder(folder)
+        flush(folder)
     except OSError as error:
         for path in written:
             with suppress(OSError):

@@ -22,7 +22,7 @@ __all__ = [
     "LARGEST_QUERY",
     "LARGEST_TEXT",
     "ends_without_end",
-    "flush_folder",
+    "flush",
     "open_regular",
     "read_bounded",
     "read_header",
@@ -43,8 +43,8 @@ BLOCK = 2**18
 """Bytes that are held at a time of what is only looked through."""
 
 
-def flush_folder(folder: str | os.PathLike[str]) -> None:
-    """Wait until the names in a folder are on disk.
+def flush(path: str | os.PathLike[str]) -> None:
+    """Wait until a file, or the names in a folder, are on disk.
 
     Raises
     ------
@@ -53,9 +53,9 @@ def flush_folder(folder: str | os.PathLike[str]) -> None:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     flush_folder(folder)
+    ...     flush(folder)
     """
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from emdp.base.errors import LedgerError, LedgerResourceError, resource_error
-from emdp.base.files import flush_folder
+from emdp.base.files import flush
 from emdp.ledger.beside import check_no_side_file
 from emdp.ledger.chain import FIRST_PREVIOUS_HASH
 from emdp.ledger.faults import ledger_error
@@ -114,7 +114,7 @@ def _create(path: Path, write: Callable[[Path], None]) -> bool:
             for suffix in ("", "-shm", *SIDE_FILES):
                 with suppress(FileNotFoundError):
                     os.unlink(f"{temporary}{suffix}")
-        flush_folder(path.parent)
+        flush(path.parent)
         return made
     except (OSError, sqlite3.Error) as error:
         if _is_shortage(path, error):
@@ -158,6 +158,8 @@ def _write_snapshot(path: Path, snapshot: Snapshot) -> None:
     links, texts = snapshot
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None)) as connection:
         prepare(connection)
+        # Nobody knows of it yet: it is flushed once, when it is whole.
+        connection.execute("PRAGMA synchronous = OFF")
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         connection.execute("BEGIN IMMEDIATE")
         create_schema(connection, FIRST_PREVIOUS_HASH)
@@ -171,3 +173,4 @@ def _write_snapshot(path: Path, snapshot: Snapshot) -> None:
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if mode != "wal" or busy or os.path.lexists(f"{path}-wal"):
         raise LedgerError(f"folder {path.parent} cannot hold a write-ahead log; choose a folder on a local disk.")
+    flush(path)

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, LedgerResourceError, resource_error
-from emdp.base.files import flush_folder
+from emdp.base.files import flush
 
 __all__ = ["Draft", "StreamState", "draft_digest", "draft_text", "opened_draft"]
 
@@ -168,7 +168,7 @@ class StreamState:
                     return
             finally:
                 os.unlink(temporary)
-            flush_folder(self.path.parent)
+            flush(self.path.parent)
         except (OSError, sqlite3.Error) as error:
             raise self._failed(error) from None
 

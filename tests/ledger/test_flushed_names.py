@@ -9,6 +9,26 @@ import pytest
 from emdp.ledger import open_ledger
 
 
+def test_a_new_ledger_is_whole_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[tuple[int, bool, bytes]] = []
+    flush = os.fsync
+
+    def spy(handle: int) -> None:
+        status = os.fstat(handle)
+        if stat.S_ISREG(status.st_mode):
+            others = [name for name in os.listdir(tmp_path) if name.endswith(("-wal", "-journal"))]
+            assert not others, "nothing of it is left in a log"
+            flushed.append((status.st_ino, (tmp_path / "new.ledger").exists(), os.pread(handle, 2**20, 0)))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", spy)
+    open_ledger(tmp_path / "new.ledger").close()
+    path = tmp_path / "new.ledger"
+    assert flushed == [(path.stat().st_ino, False, path.read_bytes())]
+
+
 def test_the_folder_of_a_new_ledger_is_flushed_after_its_name_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
