@@ -281,7 +281,10 @@ class Asking:
         version = records.version()
         self._accounts.begin(version, self._table.marks, self._table.places)
         key = {"data_version": version, **self._rules}
-        if not self._accounts.is_validated(key):
+        if self._accounts.is_validated(key):
+            # By somebody else, perhaps, since they were taken for new.
+            records.check_alone()
+        else:
             records.check_rules()
             self._accounts.remember_validated(key)
         return version

@@ -59,9 +59,13 @@ class TableRecords:
         """Check the declared rules, in one scan with the first aggregation that was checked where that is one."""
         is_held = bool(self._checked) and self._scanned(aggregate_checked, self._widened(self._checked[0]))
         if not is_held:
-            for aggregation in self._in_one:
-                check_aggregation(self.table, aggregation)
+            self.check_alone()
             self.table.check_rules()
+
+    def check_alone(self) -> None:
+        """Run on no rows the statements without rules of which that with them ran so."""
+        for aggregation in self._in_one:
+            check_aggregation(self.table, aggregation)
 
     @property
     def users(self) -> int:

@@ -148,6 +148,25 @@ def test_where_the_one_scan_is_of_no_use_the_other_statement_runs_on_no_rows_bef
     assert charges(tmp_path) == 0
 
 
+def test_where_somebody_else_was_faster_the_other_statement_runs_on_no_rows_before_the_charge(
+    steps: list[str], ran: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Accounts.begin
+
+    def later(*arguments: Any) -> None:
+        monkeypatch.setattr(Accounts, "begin", begin)
+        with opened(tmp_path) as other:
+            other.answer(MEAN)
+        steps.append("they are validated")
+        begin(*arguments)
+
+    monkeypatch.setattr(Accounts, "begin", later)
+    with opened(tmp_path) as session:
+        session.answer(MEAN)
+    assert steps == ["check in one", "check in one", "scan", "they are validated", "check"]
+    assert len(ran) == 2
+
+
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_what_is_too_long_with_the_rules_alone_is_answered(
     name: str, ran: list[str], steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
