@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import emdp
-from emdp.audit import audit_mechanisms, audit_randomizer, generated_table
+from emdp.audit import audit_mechanisms, audit_randomizer
 from emdp.audit.suite import suite
 from emdp.base.errors import UsageError
 from emdp.randomizers import (
@@ -58,21 +58,9 @@ def test_every_randomizer_stands_at_a_million_draws(kind: str) -> None:
     assert max(row.ratio for row in report.rows) > (0.9 if kind in TIGHT else 0.5)
 
 
-@pytest.mark.slow
-def test_every_mechanism_is_audited_on_a_generated_table() -> None:
-    report = audit_mechanisms(trials=1000, distances=[1.0], confidence=CERTAIN, end_to_end=0)
-    # A guarantee up to some distance has nothing to say beyond it.
-    (beyond,) = report.skipped
-    assert beyond.startswith("item-wise release, sampled: distances lie beyond what the guarantee protects")
-    assert report.is_sound
-    titles = {case.title for case in suite(generated_table())}
-    assert {row.query for row in report.rows} == titles - {"item-wise release, sampled"}
-    assert {row.model for row in report.rows} == {"central", "local", "shuffle"}
-    assert CERTAIN - 1e-12 <= report.confidence < 1
-
-
 @pytest.mark.full
 def test_every_mechanism_stands_at_many_draws() -> None:
+    """At 10,000 draws in ``tests/disclosure/test_attackers.py``, with attackers on the same draws."""
     report = audit_mechanisms(trials=100_000, confidence=CERTAIN, end_to_end=40)
     assert report.skipped == ()
     assert report.is_sound, report.frame
