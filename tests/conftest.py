@@ -138,7 +138,8 @@ def _started() -> Any:
     settings = {
         "spark.driver.memory": "1g",
         # Statements are many and small: most of the time would go into compiling them well.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
+        "-XX:MetaspaceSize=256m -Xms1g",
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
