@@ -87,9 +87,10 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     found: list[targets.Row] = []
     for name in [] if options.only else options.targets or targets.GROUPS:
+        start = time.perf_counter()
         found += targets.rows_of(name, options)
         (options.out / "everything.md").write_text(page(found, []))
-        print(f"{name}: measured", flush=True)
+        print(f"{name}: measured in {time.perf_counter() - start:.0f} s", flush=True)
     print("\n".join(table(found)))
     rows: list[dict[str, Any]] = []
     for name in list(QUICK) if options.all else options.only:
@@ -144,7 +145,7 @@ def page(found: list[targets.Row], rows: list[dict[str, Any]]) -> str:
 
 def table(found: list[targets.Row]) -> list[str]:
     """Return the lines of the table of targets."""
-    return [*targets.HEAD, *(row.shown() for row in found)] if found else []
+    return [*targets.HEAD, *(row.shown() for row in found), "", targets.SOURCES] if found else []
 
 
 def machine() -> str:

@@ -63,6 +63,8 @@ class Row:
         Both as they are shown, with units.
     value, most : float
         What is compared, and what it should be at most: a ratio, or seconds. With ``most`` negative: at least.
+    before : str
+        What it was, with a letter of `SOURCES`; empty where nobody measured it.
     """
 
     point: str
@@ -72,6 +74,7 @@ class Row:
     value: float
     most: float
     unit: str = ""
+    before: str = ""
 
     @property
     def met(self) -> bool:
@@ -80,22 +83,49 @@ class Row:
 
     def shown(self) -> str:
         """Return the row of the table."""
+        head = f"| {self.point} | {self.what} | {self.before} | {self.figure} | {self.reference}"
         if math.isnan(self.value):
-            return f"| {self.point} | {self.what} | {self.figure} | {self.reference} | | | not measured |"
+            return (
+                f"| {self.point} | {self.what} | {self.before} | {self.figure} | {self.reference} | | | not measured |"
+            )
         bound = f"at least {-self.most:g}" if self.most < 0 else f"at most {self.most:g}"
         verdict = "met" if self.met else "**missed**"
-        return (
-            f"| {self.point} | {self.what} | {self.figure} | {self.reference} | "
-            f"{self.value:.2f}{self.unit} | {bound}{self.unit} | {verdict} |"
-        )
+        return f"{head} | {self.value:.2f}{self.unit} | {bound}{self.unit} | {verdict} |"
 
 
-HEAD = ("| target | what | figure | reference | compared | should be | |", "|---|---|---:|---:|---:|---:|---|")
+HEAD = (
+    "| target | what | before | figure | reference | compared | should be | |",
+    "|---|---|---:|---:|---:|---:|---:|---|",
+)
+
+SOURCES = (
+    "*Before*, what is compared now: *i*, the text of issue 27; *p*, the first page of targets, at the quick sizes "
+    "(`git show 32c91af0:docs/targets.md`); *d*, the page of that room at commit 32c91af0."
+)
+"""Where what stands in the column before comes from."""
+
+PLANS_BEFORE = {
+    "optimal": "56 s i",
+    "optimal-map": "56 s i",
+    "exponential-32": "9.3 s i",
+    "exponential-64": "> 100 s i",
+    "exponential-map": "> 100 s i",
+    "user-mean": "2 to 6 s i",
+    "shuffle": "0.03 to 0.46 s i",
+    "joined": "10 s i",
+    "listed": "8 s i",
+}
+"""Of plans.py's cases."""
+
+SPARK_BEFORE = {"mean": "2.89 p", "10 aggregates": "3.59 p", "smoothed histogram": "4.42 p"}
+"""Of spark.py's statements."""
 
 
-def against(point: str, what: str, own: float, reference: float, most: float, unit: str = " CPU s") -> Row:
+def against(
+    point: str, what: str, own: float, reference: float, most: float, unit: str = " CPU s", before: str = ""
+) -> Row:
     """Return the row of a ratio."""
-    return Row(point, what, f"{own:.3f}{unit}", f"{reference:.3f}{unit}", own / reference, most)
+    return Row(point, what, f"{own:.3f}{unit}", f"{reference:.3f}{unit}", own / reference, most, before=before)
 
 
 def spent(command: list[str], **named: Any) -> tuple[float, float]:
@@ -120,13 +150,13 @@ def first_answer(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Ite
         own.append(scale.Run(**scale.in_process("validate", "points", data, wanted)))
     ours, theirs = scale.best_of(own), scale.best_of(plain)
     what = f"first mean of {sizes.rows:,} new rows, over the plain mean"
-    yield against("1", f"{what}, CPU", ours.cpu, theirs.cpu, 1.10)
-    yield against("1", f"{what}, by the clock", ours.wall, theirs.wall, 1.2, " s")
+    yield against("1", f"{what}, CPU", ours.cpu, theirs.cpu, 1.10, before="1.06 to 1.44 i")
+    yield against("1", f"{what}, by the clock", ours.wall, theirs.wall, 1.2, " s", "1.90 i")
     best = rivals(sizes, folder)
     capped = best["plain DuckDB, capped"]
     what = f"{sizes.rivals * 10:,} rows in 50 groups with a cap, over the plain statement with a cap"
-    yield against("1", f"{what}: new session, new data", best["emdp"], capped, 0.10 / 0.06)
-    yield against("1", f"{what}: a kept session", best["emdp, session kept"], capped, 1.25)
+    yield against("1", f"{what}: new session, new data", best["emdp"], capped, 0.10 / 0.06, before="2.83 i")
+    yield against("1", f"{what}: a kept session", best["emdp, session kept"], capped, 1.25, before="1.49 p")
 
 
 def rivals(sizes: Sizes, folder: Path) -> dict[str, float]:
@@ -146,7 +176,9 @@ def planned(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator
         command = [sys.executable, plans.__file__, "--case", name]
         runs = (subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(options.runs))
         found = min(map(float, runs))
-        yield Row("2", f"plan of {title}", f"{found:.2f} CPU s", "", found, plans.TARGET, " s")
+        yield Row(
+            "2", f"plan of {title}", f"{found:.2f} CPU s", "", found, plans.TARGET, " s", PLANS_BEFORE.get(name, "")
+        )
 
 
 def on_spark(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Row]:
@@ -155,7 +187,8 @@ def on_spark(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterato
     asked = ["--against", str(out), "--rows", str(sizes.spark), "--repeats", str(options.runs)]
     spent([sys.executable, str(HERE / "spark.py"), *asked])
     for name, (own, plain) in json.loads(out.read_text()).items():
-        yield against("3", f"Spark, {sizes.spark:,} rows: {name}, over plain Spark SQL", own, plain, 1.3)
+        what = f"Spark, {sizes.spark:,} rows: {name}, over plain Spark SQL"
+        yield against("3", what, own, plain, 1.3, before=SPARK_BEFORE.get(name, ""))
 
 
 def aged(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Row]:
@@ -172,9 +205,9 @@ def aged(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Ro
         best.append([min(column) for column in zip(*runs, strict=True)])
     (_, _, young), (opened, first, later) = best
     beside = f"beside {sizes.entries:,} entries of SQLite"
-    yield against("4", f"a charge {beside}, over one beside 10", later, young, 2.0)
+    yield against("4", f"a charge {beside}, over one beside 10", later, young, 2.0, before="18 at 20,000 i")
     yield against("4", f"the first charge of a session {beside}, over a later one beside 10", first, young, 2.0)
-    yield Row("4", f"open a session {beside}", f"{opened:.3f} CPU s", "", opened, 0.3, " s")
+    yield Row("4", f"open a session {beside}", f"{opened:.3f} CPU s", "", opened, 0.3, " s", "1.2 s d")
     command = [sys.executable, "-m", "emdp", "ledger", "show", str(path)]
     shown = min(spent(command)[0] for _ in range(sizes.repeats + 1))
     yield Row("4", f"`emdp ledger show` {beside}", f"{shown:.3f} CPU s", "", shown, 0.3, " s")
@@ -198,7 +231,7 @@ def drawn(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[R
         what = f"{name.removeprefix('emdp ')} over {sizes.oracle:,} users, 100 items, and {other}"
         rival = theirs.get(other, math.nan)
         shown = f"{rival:.3f} CPU s" if other in theirs else "needs its package"
-        yield Row("5", what, f"{seconds:.4f} CPU s", shown, rival / seconds, -50, " times as fast")
+        yield Row("5", what, f"{seconds:.4f} CPU s", shown, rival / seconds, -50, " times as fast", "9 to 28 i")
     yield from mapped(sizes, folder)
 
 
@@ -215,7 +248,7 @@ def mapped(sizes: Sizes, folder: Path) -> Iterator[Row]:
         run = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         found[case] = min(found.get(case, math.inf), run["seconds"])
     what = f"Hadamard over {sizes.side**2:,} cells and {users:,} users, over plain GROUP BY, by the clock"
-    yield against("5", what, found["local hadamard"], found["plain"], 3.0, " s")
+    yield against("5", what, found["local hadamard"], found["plain"], 3.0, " s", "3.64 p")
 
 
 def started(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Row]:
@@ -226,9 +259,11 @@ def started(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator
     found = startup.measure(sizes.repeats, folder, {name: startup.CANDIDATES[name] for name in wanted})
     (query, _), (helped, wall) = found["emdp query"], found["emdp --help"]
     what = "`emdp query` on 1,000 rows, over the import of"
-    yield against("6", f"{what} DuckDB, sqlglot, Polars, Typer", query, found["libraries alone"][0], 1.2)
-    yield against("6", f"{what} these and NumPy", query, found["libraries, numpy"][0], 1.2)
-    yield Row("6", "`emdp --help`", f"{helped:.3f} CPU s", f"{wall:.3f} s by the clock", helped, 0.15, " s")
+    yield against(
+        "6", f"{what} DuckDB, sqlglot, Polars, Typer", query, found["libraries alone"][0], 1.2, before="1.97 p"
+    )
+    yield against("6", f"{what} these and NumPy", query, found["libraries, numpy"][0], 1.2, before="1.54 p")
+    yield Row("6", "`emdp --help`", f"{helped:.3f} CPU s", f"{wall:.3f} s by the clock", helped, 0.15, " s", "0.13 s p")
 
 
 def reported(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Row]:
@@ -244,7 +279,9 @@ def reported(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterato
     plain, first, again = (
         min(found) for found in zip(*((one.sum_cpu, one.first.cpu, one.again.cpu) for one in rounds), strict=True)
     )
-    yield against("7", f"25 entries over {sizes.report:,} rows, over the plain statements", first, plain, 1.1)
+    yield against(
+        "7", f"25 entries over {sizes.report:,} rows, over the plain statements", first, plain, 1.1, before="1.24 i"
+    )
     yield Row("7", "the same again, all stored: page and pictures", f"{again:.2f} CPU s", "", again, 2.0, " s")
 
 
@@ -253,7 +290,7 @@ def growing(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator
     import scale
 
     for name in ("engine: mean", "engine: histogram"):
-        runs = []
+        runs, earlier = [], "1.03 d" if name == "engine: mean" else "1.05 d"
         for rows in (sizes.rows, sizes.grown):
             wanted = argparse.Namespace(data=None, view=True, shape="turns", rows=rows, users=sizes.users)
             wanted.memory, wanted.threads = "4GB", 2
@@ -261,8 +298,8 @@ def growing(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator
             runs.append(scale.Run(**scale.in_process("measure", name, scale.make(wanted, folder), wanted)))
         small, large = (1e9 * run.cpu / rows for run, rows in zip(runs, (sizes.rows, sizes.grown), strict=True))
         what = f"{name.removeprefix('engine: ')}: a row of {sizes.grown:,}, over one of {sizes.rows:,}"
-        yield against("8", what, large, small, 1.10, " CPU ns")
-        yield against("8", f"{what}: peak memory", runs[1].peak / 2**20, runs[0].peak / 2**20, 1.10, " MB")
+        yield against("8", what, large, small, 1.10, " CPU ns", earlier)
+        yield against("8", f"{what}: peak memory", runs[1].peak / 2**20, runs[0].peak / 2**20, 1.10, " MB", "1.00 d")
 
 
 GROUPS: dict[str, Callable[[Sizes, Path, argparse.Namespace], Iterator[Row]]] = {

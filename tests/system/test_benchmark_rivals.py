@@ -260,7 +260,7 @@ def test_everything_gathers_output_and_failures(tmp_path: Path, monkeypatch: pyt
     rows = [
         everything.targets.Row("6", "start", "1 s", "", 1.0, 2.0),
         everything.targets.Row("5", "speed", "1 s", "", 49.0, -50.0, " times"),
-        everything.targets.against("1", "ratio", 3.0, 2.0, 1.2),
+        everything.targets.against("1", "ratio", 3.0, 2.0, 1.2, before="2.00 i"),
     ]
     monkeypatch.setattr(everything.targets, "rows_of", lambda name, options: rows)
     with pytest.raises(SystemExit) as ended:
@@ -279,4 +279,6 @@ def test_everything_gathers_output_and_failures(tmp_path: Path, monkeypatch: pyt
         "**missed**",
         "**missed**",
     ]
-    assert "| 1 | ratio | 3.000 CPU s | 2.000 CPU s | 1.50 | at most 1.2 |" in page
+    assert "| 6 | start |  | 1 s |" in page
+    assert "| 1 | ratio | 2.00 i | 3.000 CPU s | 2.000 CPU s | 1.50 | at most 1.2 |" in page
+    assert everything.targets.SOURCES in page
