@@ -11,8 +11,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import frequencies_scale
 import scale
 import scale_cases as cases
@@ -29,40 +33,71 @@ DISTANCE = f"DISTANCE(POINT({cases.MIDTOWN[0]}, {cases.MIDTOWN[1]}))"
 NEAR = "WITH EMD_PRIVACY OPTIONS (alpha = 1)"
 USER = "WITH USER_PRIVACY OPTIONS (epsilon = 1, delta = 1e-9)"
 CAPPED = "WITH USER_PRIVACY OPTIONS (epsilon = 1, delta = 1e-9, max_records_per_user = 100)"
+FOUND = "WITH USER_PRIVACY OPTIONS (epsilon = 1, delta = 1e-9, max_groups_per_user = 3)"
+ZONES = [f"z{number}" for number in range(8)]
 
-KINDS: dict[str, str] = {
-    "variance": f"SELECT {NEAR} VARIANCE({DISTANCE}) AS v FROM visits",
-    "share": f"SELECT {NEAR} AVG(RAMP({DISTANCE}, 6, 5)) AS v FROM visits",
-    "count with a cap": f"SELECT {CAPPED} COUNT(*) AS n FROM visits",
-    "sum with a cap": f"SELECT {CAPPED} SUM({DISTANCE}) AS s FROM visits",
-    "count of users": f"SELECT {USER} COUNT(DISTINCT user_id) AS n FROM visits",
-    "measure": "measure",
-    "frequencies": "frequencies",
-    "quantiles": "quantiles",
-    "mean, mixed messages": "mixed",
-    "mean": "mean",
+KINDS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "variance": ("points", lambda: f"SELECT {NEAR} VARIANCE({DISTANCE}) AS v FROM visits"),
+    "share of a ramp": ("points", lambda: f"SELECT {NEAR} AVG(RAMP({DISTANCE}, 6, 5)) AS v FROM visits"),
+    "count with a cap": ("points", lambda: f"SELECT {CAPPED} COUNT(*) AS n FROM visits"),
+    "sum with a cap": ("points", lambda: f"SELECT {CAPPED} SUM({DISTANCE}) AS s FROM visits"),
+    "total of 8 groups": ("zones", lambda: f"SELECT {CAPPED} zone, SUM(spent) AS s FROM visits GROUP BY zone"),
+    "groups nobody listed": (
+        "zones",
+        lambda: f"SELECT {FOUND} note, COUNT(DISTINCT user_id) AS n FROM visits GROUP BY note",
+    ),
+    "quantile of records": ("zones", lambda: f"SELECT {CAPPED} QUANTILE(spent, 0.5) AS q FROM visits"),
+    "different values": ("zones", lambda: f"SELECT {USER} COUNT(DISTINCT note) AS n FROM visits"),
+    "count of users": ("points", lambda: f"SELECT {USER} COUNT(DISTINCT user_id) AS n FROM visits"),
+    "measure": ("points", lambda: emdp.measure(alpha=5.0, name="m")),
+    "frequencies": ("points", lambda: emdp.frequencies(cases.CELL_KM, alpha=1.0)),
+    "quantiles": ("points", cases.OWN["quantiles"].question),
+    "item-wise": ("items", cases.OWN["item-wise"].question),
+    "item-wise points": (
+        "points",
+        lambda: emdp.itemwise(emdp.randomizers.PlanarLaplace(cases.space(), 20.0), delta=1e-9),
+    ),
+    "local frequencies": ("items", lambda: emdp.frequencies(epsilon=1.0, model="local", method="hadamard")),
+    "mean, mixed messages": (
+        "points",
+        lambda: emdp.mean(emdp.distance_to(cases.MIDTOWN), epsilon=1.0, delta=1e-9, model="shuffle"),
+    ),
+    "mean": ("points", cases.OWN["mean"].question),
 }
-"""Kinds of answer whose first one over new data is measured, rules checked: SQL, or a question of `ASKED`."""
+"""Kinds of answer whose first one over new data is measured, rules checked: how the table is read, and what is asked.
 
-ASKED = {
-    "measure": lambda: emdp.measure(alpha=5.0, name="m"),
-    "frequencies": lambda: emdp.frequencies(cases.CELL_KM, alpha=1.0),
-    "quantiles": cases.OWN["quantiles"].question,
-    "mixed": lambda: emdp.mean(emdp.distance_to(cases.MIDTOWN), epsilon=1.0, delta=1e-9, model="shuffle"),
-    "mean": cases.OWN["mean"].question,
-}
+`zones` has beside the place a listed zone, an amount, and a note of 1,000 that nobody listed.
+"""
+
+CHEAP = ("mean", "frequencies", "total of 8 groups")
+"""Kinds that are measured at a hundred million rows, too; the first also at a billion."""
+
+
+def read(reading: str, data: scale.Data, folder: Path) -> emdp.Table:
+    """Return the table as a kind of answer reads it."""
+    if reading != "zones":
+        return cases.table(data.source, data.users, data.records, is_items=reading == "items")
+    with duckdb.connect(str(folder / "made.duckdb")) as connection:
+        connection.execute(
+            "CREATE VIEW zones AS SELECT *, 'z' || (hash(lat) % 8) AS zone, (hash(lon) % 10007) / 100.0 AS spent, "
+            "'note ' || (hash(lat, lon) % 1000) AS note FROM visits"
+        )
+    space = emdp.Product(emdp.Categories("zone", ZONES), emdp.Interval("spent", 0, 101))
+    return emdp.read(f"{folder / 'made.duckdb'}::zones", user="user_id", space=space, users=data.users, name="visits")
 
 
 def first_of(name: str, rows: int, users: int) -> scale.Run:
     """Measure a kind's first answer over new data in this process."""
     wanted = argparse.Namespace(data=None, view=True, rows=rows, users=users, shape="turns")
-    budget = (emdp.EmdDP(alpha=1e6, delta=1e-3), emdp.UserDP(1e3, 1e-2))
+    reading, make = KINDS[name]
+    by_items = reading == "items" or name == "item-wise points"
+    budget = (emdp.EmdDP(1e6, 1e-3, sizes="bounded" if by_items else "unbounded"), emdp.UserDP(1e3, 1e-2))
     with tempfile.TemporaryDirectory() as folder:
-        data = scale.make(wanted, Path(folder))
-        table = cases.table(data.source, data.users, data.records, is_items=False)
+        table = read(reading, scale.make(wanted, Path(folder)), Path(folder))
+        if name == "item-wise points":
+            table = replace(table, records=rows // users)
         with emdp.Session(table, budget=budget, ledger=Path(folder) / "growth.ledger") as session:
-            text = KINDS[name]
-            question = ASKED[text]() if text in ASKED else text
+            question = make()
             session.preview(question)
             wall, cpu, _ = scale.timed(
                 lambda: session.sql(question) if isinstance(question, str) else session.answer(question)
@@ -70,23 +105,45 @@ def first_of(name: str, rows: int, users: int) -> scale.Run:
     return scale.Run(wall, cpu, scale.peak_bytes())
 
 
-def by_kind(folder: Path, options: argparse.Namespace) -> None:
-    """Print the first answer of each kind at growing numbers of rows, and of users over as many rows."""
+def first_in_process(name: str, rows: int, users: int, options: argparse.Namespace) -> scale.Run:
+    """Measure it in a process of its own."""
     environment = {**os.environ, "EMDP_MEMORY_LIMIT": options.memory, "EMDP_THREADS": str(options.threads)}
+    command = [sys.executable, __file__, "--first", name, str(rows), str(min(users, rows))]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        sys.exit(f"{name}: {done.stderr}")
+    return scale.Run(**json.loads(done.stdout))
+
+
+def by_kind(folder: Path, options: argparse.Namespace) -> None:
+    """Print the first answer of each kind at growing numbers of rows of 10,000 users, and what a cluster would take."""
     most = 10**7 // options.less
-    sizes = [(rows, 10**4) for rows in (most // 100, most // 10, most)]
-    sizes += [(most // 10, users) for users in (10**4, 10**5, 10**6) if users <= most // 10]
-    print("\n| answer | rows | users | CPU s | CPU ns a row | peak MB |\n|---|---:|---:|---:|---:|---:|")
-    for name in KINDS:
-        for rows, users in sizes:
-            command = [sys.executable, __file__, "--first", name, str(rows), str(min(users, rows))]
-            done = subprocess.run(command, check=True, capture_output=True, env=environment)
-            run = scale.Run(**json.loads(done.stdout))
-            print(
-                f"| {name} | {rows:,} | {min(users, rows):,} | {run.cpu:.2f} | {1e9 * run.cpu / rows:.0f} | "
-                f"{run.peak / 2**20:.0f} |",
-                flush=True,
-            )
+    sizes = (most // 100, most // 10, most)
+    heads = [f"ns a row of {rows:,}" for rows in sizes]
+    print(f"\n| first answer | {' | '.join(heads)} | each further row, ns | MB | {MOST_ROWS:.0e} rows |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name in options.kinds:
+        runs = [first_in_process(name, rows, 10**4, options) for rows in sizes]
+        each = (runs[-1].cpu - runs[-2].cpu) / (sizes[-1] - sizes[-2])
+        nanoseconds = [f"{1e9 * run.cpu / rows:.0f}" for run, rows in zip(runs, sizes, strict=True)]
+        peaks = sorted(run.peak / 2**20 for run in runs)
+        seconds = each * MOST_ROWS / (MACHINES * options.threads)
+        print(
+            f"| {name} | {' | '.join(nanoseconds)} | {1e9 * each:.0f} | {peaks[0]:.0f} to {peaks[-1]:.0f} | "
+            f"{seconds:.0f} s |",
+            flush=True,
+        )
+
+
+def by_size(folder: Path, options: argparse.Namespace) -> None:
+    """Print cheap kinds over ten, a hundred and, one of them, a thousand million rows of 100,000 users."""
+    print("\n| first answer | rows | seconds | CPU s | CPU ns a row | peak MB |\n|---|---:|---:|---:|---:|---:|")
+    sizes = [(name, rows // options.less) for rows in (10**7, 10**8) for name in CHEAP] + [
+        (CHEAP[0], 10**9 // options.less)
+    ]
+    for name, rows in sizes:
+        if name in options.kinds:
+            print(line(name, rows, first_in_process(name, rows, 10**5, options), rows), flush=True)
 
 
 def measured(name: str, rows: int, users: int, folder: Path, options: argparse.Namespace) -> scale.Run:
@@ -115,16 +172,14 @@ def by_rows(folder: Path, options: argparse.Namespace) -> None:
 
 
 def by_users(folder: Path, options: argparse.Namespace) -> None:
-    """Print each kind of answer at growing numbers of users over the same number of rows."""
-    rows = max(options.rows)
-    print(f"\n{rows:,} rows\n\n| answer | users | seconds | CPU s | CPU ns a row | peak MB |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for name in ("mean", "frequencies", "quantiles"):
-        for users in options.users:
-            print(
-                line(name, users, measured(name, rows, users, folder, options), rows),
-                flush=True,
-            )
+    """Print each kind's first answer at growing numbers of users over the same number of rows."""
+    rows = 10**7 // options.less
+    heads = [f"{users:,} users" for users in options.users]
+    print(f"\n{rows:,} rows: CPU seconds, peak MB\n\n| first answer | {' | '.join(heads)} |")
+    print(f"|---|{'---:|' * len(heads)}")
+    for name in options.kinds:
+        runs = [first_in_process(name, rows, users, options) for users in options.users]
+        print(f"| {name} | {' | '.join(f'{run.cpu:.2f}, {run.peak / 2**20:.0f}' for run in runs)} |", flush=True)
 
 
 def by_cells(folder: Path, options: argparse.Namespace) -> None:
@@ -157,7 +212,7 @@ def by_cells(folder: Path, options: argparse.Namespace) -> None:
             )
 
 
-TABLES = {"rows": by_rows, "users": by_users, "cells": by_cells, "kinds": by_kind}
+TABLES = {"rows": by_rows, "users": by_users, "cells": by_cells, "kinds": by_kind, "sizes": by_size}
 
 
 def line(name: str, size: int, run: scale.Run, rows: int) -> str:
@@ -183,6 +238,7 @@ def main() -> None:
         default=list(TABLES),
         help="which; all by default",
     )
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="of kinds, users and sizes")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--threads", type=int, default=2)
@@ -194,7 +250,7 @@ def main() -> None:
         return
     less = options.less
     options.rows, options.people = [10**7 // less, 10**8 // less], 100_000 // less
-    options.users = [count for count in (10**4, 10**5, 10**6, 10**7) if count <= max(options.rows)]
+    options.users = [count for count in (10**4, 10**5, 10**6, 10**7) if count <= 10**7 // less]
     options.mapped = 10**7 // less
     options.sides = [10, 32, 100, 316, 1000]
     for table in options.tables:

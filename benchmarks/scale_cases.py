@@ -141,13 +141,20 @@ ENGINE: dict[str, Callable[[emdp.Table], Any]] = {
 # What the engine computes for a mean and for item-wise release, without a session: nothing is validated before.
 
 
+def space() -> emdp.Geo:
+    """Return the space of the places."""
+    return emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
+
+
 def table(source: str, users: int, records: int, *, is_items: bool) -> emdp.Table:
     """Return the table as a case reads it."""
-    space: emdp.Space = emdp.Geo("lat", "lon", box=BOX, unit="km", on_invalid="clamp")
-    if is_items:
-        space = emdp.Grid(space, (SIDE, SIDE))
     return emdp.read(
-        source, user="user_id", space=space, users=users, records=records if is_items else None, name="visits"
+        source,
+        user="user_id",
+        space=emdp.Grid(space(), (SIDE, SIDE)) if is_items else space(),
+        users=users,
+        records=records if is_items else None,
+        name="visits",
     )
 
 

@@ -56,6 +56,9 @@ _ENTRIES = 2**19
 _SHARED = 2
 # Rows of one owner and size for each outcome from which on they are cut as a multinomial.
 
+_FEW = 2**17
+# Rows together up to which each is cut by itself: the trees of multinomials take longer, however few rows they have.
+
 
 def draw_set_counts(
     places: int,
@@ -172,7 +175,7 @@ def _outcomes_of(code: Integers, many: Integers, table: Integers) -> Integers:
     drawn = np.zeros((code.size, outcomes), dtype=np.int64)
     if not code.size:
         return drawn
-    single = many < _SHARED * outcomes
+    single = np.full(code.size, True) if int(many.sum()) <= _FEW else many < _SHARED * outcomes
     rows = np.repeat(np.flatnonzero(single), many[single])
     if rows.size:
         flat = rows * outcomes + draw_outcomes(code[rows], table)
@@ -201,8 +204,7 @@ def _cut_pool(pool: Integers, blocks: Integers, halves: Integers, below: Integer
     for start in range(0, len(laws), step):
         some = slice(start, start + step)
         first, table = _table(laws[some])
-        rows, outcomes = table.shape
-        drawn = draw_tree_counts(counts[some], table.ravel(), outcomes * np.arange(rows + 1)).reshape(table.shape)
+        drawn = _outcomes_of(np.arange(len(table)), counts[some], table)
         at, place = np.nonzero(drawn[:, :-1])
         _join(below, node[some][at], size[some][at], first[at] + place, drawn[at, place])
         for row in np.flatnonzero(drawn[:, -1]):

@@ -41,13 +41,17 @@ def fit(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> fl
 
 
 @pytest.mark.quarter
-@pytest.mark.parametrize("kept", [62, 2, 0])
+@pytest.mark.parametrize(
+    ("kept", "few"), [(62, sets._FEW), (62, 0), (2, 0), (0, sets._FEW)], ids=["62", "trees", "2", "0"]
+)
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_counts_have_the_joint_law_of_all_sets(
-    case: tuple[int, list[tuple[int, int]], dict[int, int]], kept: int, monkeypatch: pytest.MonkeyPatch
+    case: tuple[int, list[tuple[int, int]], dict[int, int]], kept: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With 0 bits of the floors the remainders draw nearly all."""
+    """With 0 bits of the floors the remainders draw nearly all; unless few are cut one by one, they are by trees."""
     monkeypatch.setattr(sets, "_KEPT", kept)
+    monkeypatch.setattr(sets, "_FEW", few)
+    monkeypatch.setattr(sets, "_SHARED", 0 if few == 0 else sets._SHARED)
     places, rows, unowned = case
     owners, sizes = [own for own, _ in rows], [size for _, size in rows]
     with seeded(kept):
@@ -61,6 +65,7 @@ def test_rows_of_one_owner_and_size_are_cut_together_by_the_same_law(
     shared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sets, "_SHARED", shared)
+    monkeypatch.setattr(sets, "_FEW", 0)
     owners, sizes, counts = [1, 4, 4, 0, 4], [3, 1, 2, 2, 1], [2, 1, 1, 0, 1]
     rows = [(own, size) for own, size, count in zip(owners, sizes, counts, strict=True) for _ in range(count)]
     with seeded(shared):

@@ -59,7 +59,10 @@ class Bags:
         2
         """
         items = check_integer_array("codes", codes, low=0, high=2**62)
-        return cls(np.arange(items.size + 1), items, np.ones(items.size, dtype=np.int64))
+        bags = object.__new__(cls)
+        # No array but the items has anything to be checked.
+        vars(bags).update(offsets=np.arange(items.size + 1), codes=items, counts=np.ones(items.size, dtype=np.int64))
+        return bags
 
     @property
     def users(self) -> int:

@@ -152,7 +152,7 @@ def whole_users(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Yield rows in blocks that no user's rows are divided between; rows without a user are left out."""
     kept: list[pl.DataFrame] = []
     for batch in frames:
-        frame = batch.filter(pl.col(NUMBER).is_not_null())
+        frame = batch.filter(pl.col(NUMBER).is_not_null()) if batch.get_column(NUMBER).null_count() else batch
         if not len(frame):
             continue
         keys = frame.get_column(NUMBER)
@@ -161,10 +161,8 @@ def whole_users(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         if last == 0 and is_continued:
             kept.append(frame)
             continue
-        if kept and not is_continued:
-            yield pl.concat(kept)
-            kept = []
-        if last:
+        # What was kept ends with a whole user here, and goes with the next ones: a block costs something by itself.
+        if kept or last:
             yield pl.concat([*kept, frame[:last]])
         kept = [frame[last:]]
     if kept:
