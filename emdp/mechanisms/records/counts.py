@@ -30,7 +30,7 @@ from emdp.base.checks import check_count, check_positive
 from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.mechanisms.contribution.moves import check_kind, moved_users
-from emdp.mechanisms.records.distinct import assign_distinct
+from emdp.mechanisms.records.distinct import assign_for_caps
 from emdp.mechanisms.records.generalised import GeneralisedChoice
 from emdp.noise.arrays import check_integer_array
 from emdp.noise.discrete_laplace import (
@@ -141,7 +141,7 @@ class DistinctCounts:
         """
         places = check_integer_array("groups", groups, low=0, high=self.groups - 1)
         caps = (self.cap,) if self.cap is not None else CANDIDATES
-        taken = [assign_distinct(users, values, cap) for cap in caps]
+        taken = assign_for_caps(users, values, caps)
         place = 0 if self.cap is not None else self._choice.release(self._scores([len(own) for own in taken]))
         counts = np.bincount(places[taken[place]], minlength=self.groups).tolist()
         noise = draw_discrete_laplace(self.scale(caps[place]), self.groups)

@@ -24,6 +24,7 @@ back. Neither is any rule that assigns by first holder before the cap.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +34,15 @@ from emdp.base.checks import check_count
 from emdp.base.errors import UsageError
 from emdp.noise.arrays import check_integer_array
 
-__all__ = ["assign_distinct", "count_distinct"]
+__all__ = ["assign_distinct", "assign_for_caps", "count_distinct"]
 
 _MOST = 2**40
+
+_SPARSE = 4
+# Largest value for each pair from which on values are numbered anew, before an array has one entry for each.
+
+_USERS = 2**10
+# Users whose pairs are lists together: most of a table is never looked at once all values are taken.
 
 
 def count_distinct(users: npt.ArrayLike, values: npt.ArrayLike, caps: Sequence[int]) -> tuple[int, ...]:
@@ -65,8 +72,38 @@ def count_distinct(users: npt.ArrayLike, values: npt.ArrayLike, caps: Sequence[i
     >>> count_distinct([0, 1, 1, 1], [5, 5, 6, 7], (1, 2))
     (2, 3)
     """
+    return tuple(len(taken) for taken in assign_for_caps(users, values, caps))
+
+
+def assign_for_caps(users: npt.ArrayLike, values: npt.ArrayLike, caps: Sequence[int]) -> list[Integers]:
+    """Return for each cap the places of the pairs by which values are taken, one for each taken value: private.
+
+    Parameters
+    ----------
+    users, values, caps
+        As of :func:`count_distinct`.
+
+    >>> [taken.tolist() for taken in assign_for_caps([0, 1, 1, 1], [5, 5, 6, 7], (1, 2))]
+    [[0, 2], [0, 2, 3]]
+    """
+    owners = check_integer_array("users", users, low=-(2**62), high=2**62)
+    items = check_integer_array("values", values, low=0, high=_MOST)
+    if owners.size != items.size:
+        raise UsageError("users and values must be of one length; pass one of each for every pair.")
+    if np.any(owners[1:] < owners[:-1]):
+        raise UsageError("users must rise; sort the pairs by the fixed order of users.")
     limits = [check_count("cap", cap) for cap in caps]
-    return tuple(len(assign_distinct(users, values, limit)) for limit in limits)
+    if not owners.size:
+        return [np.zeros(0, dtype=np.int64) for _ in limits]
+    starts = np.append(np.flatnonzero(np.diff(owners, prepend=owners[0] - 1)), owners.size)
+    order: Integers | None = None
+    if np.any((items[1:] < items[:-1]) & (owners[1:] == owners[:-1])):
+        order = np.lexsort((items, owners))
+        items = items[order]
+    if int(items.max()) > _SPARSE * items.size:
+        items = np.unique(items, return_inverse=True)[1]
+    found = [np.array(_greedy(starts, items, limit), dtype=np.int64) for limit in limits]
+    return found if order is None else [order[places] for places in found]
 
 
 def assign_distinct(users: npt.ArrayLike, values: npt.ArrayLike, cap: int) -> Integers:
@@ -82,31 +119,28 @@ def assign_distinct(users: npt.ArrayLike, values: npt.ArrayLike, cap: int) -> In
     >>> assign_distinct([0, 1, 1, 1], [5, 5, 6, 7], 1).tolist()
     [0, 2]
     """
-    owners = check_integer_array("users", users, low=-(2**62), high=2**62)
-    items = check_integer_array("values", values, low=0, high=_MOST)
-    if owners.size != items.size:
-        raise UsageError("users and values must be of one length; pass one of each for every pair.")
-    if np.any(owners[1:] < owners[:-1]):
-        raise UsageError("users must rise; sort the pairs by the fixed order of users.")
-    check_count("cap", cap)
-    if not owners.size:
-        return np.zeros(0, dtype=np.int64)
-    order = np.lexsort((items, owners))
-    starts = np.flatnonzero(np.diff(owners, prepend=owners[0] - 1)).tolist()
-    known = np.unique(items[order], return_inverse=True)[1].tolist()
-    return np.asarray(order[_greedy(starts, known, cap)], dtype=np.int64)
+    return assign_for_caps(users, values, (cap,))[0]
 
 
-def _greedy(starts: list[int], items: list[int], limit: int) -> list[int]:
-    taken = bytearray(max(items) + 1)
+def _greedy(starts: Integers, items: Integers, limit: int) -> list[int]:
+    """Return the places of the pairs that are taken; the pairs of users are between ``starts``, the last one's end."""
+    taken = bytearray(int(items.max()) + 1)
+    # Once all values that occur are taken nobody else takes any.
+    free = int(np.count_nonzero(np.bincount(items)))
     found: list[int] = []
-    for start, end in zip(starts, [*starts[1:], len(items)], strict=True):
-        left = limit
-        for place in range(start, end):
-            if not taken[items[place]]:
-                taken[items[place]] = 1
-                found.append(place)
-                left -= 1
-                if not left:
-                    break
+    for first in range(0, starts.size - 1, _USERS):
+        bounds = starts[first : first + _USERS + 1]
+        begin = int(bounds[0])
+        own = items[begin : bounds[-1]].tolist()
+        for start, end in pairwise((bounds - begin).tolist()):
+            left = limit
+            for place in range(start, end):
+                if not taken[own[place]]:
+                    taken[own[place]] = 1
+                    found.append(begin + place)
+                    left -= 1
+                    if not left:
+                        break
+            if len(found) == free:
+                return found
     return found
