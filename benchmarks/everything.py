@@ -1,12 +1,12 @@
 """One page of all targets of speed, met or missed; and, with `--all`, everything that the benchmarks print.
 
-`python benchmarks/everything.py` from the project's root measures every target of targets.py in its full size (an hour
-or more); `--quick` has each in the least size that says
-something, two minutes on a quiet machine. `--all` runs every benchmark besides, one after the other: hours in their
-own sizes. `--only` runs the named ones, and no target. In the folder `--out` are a Markdown page of targets and all
-output, a table of commands, times and exit statuses as Markdown and Parquet, and folders of those that write tables of
-their own. A benchmark that fails does not stop the others; the exit status is 1 then. What each measures, and what its
-numbers should be, stands in benchmarks/README.md.
+`python benchmarks/everything.py` from the project's root measures every target of targets.py in its full size (reckoned
+at 25 minutes on a quiet machine of 2 processors); `--quick` has each in the least size that says something, some two
+minutes on a quiet machine. `--all` runs every benchmark besides, one after the other: hours in their own sizes.
+`--only` runs the named ones, and no target. In the folder `--out` are a Markdown page of targets and all output, a
+table of commands, times and exit statuses as Markdown and Parquet, and folders of those that write tables of their own.
+A benchmark that fails does not stop the others; the exit status is 1 then. What each measures, and what its numbers
+should be, stands in benchmarks/README.md.
 """
 
 import argparse

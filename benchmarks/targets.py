@@ -242,13 +242,14 @@ def mapped(sizes: Sizes, folder: Path) -> Iterator[Row]:
     path, users = folder / "places.parquet", 10 * sizes.side**2
     frequencies_scale.make(path, users, sizes.side)
     arguments = ["--users", str(users), "--side", str(sizes.side), "--data", str(path)]
-    found: dict[str, float] = {}
-    for case in ("plain", "local hadamard") * sizes.repeats:
+    found: dict[str, list[dict[str, float]]] = {"plain": [], "local hadamard": []}
+    for case in tuple(found) * sizes.repeats:
         command = [sys.executable, frequencies_scale.__file__, *arguments, "--case", case]
-        run = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        found[case] = min(found.get(case, math.inf), run["seconds"])
-    what = f"Hadamard over {sizes.side**2:,} cells and {users:,} users, over plain GROUP BY, by the clock"
-    yield against("5", what, found["local hadamard"], found["plain"], 3.0, " s", "3.64 p")
+        found[case].append(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
+    what = f"Hadamard over {sizes.side**2:,} cells and {users:,} users, over plain GROUP BY"
+    for name, shown, unit, before in (("work", "CPU", " CPU s", ""), ("seconds", "by the clock", " s", "3.64 p")):
+        plain, own = (min(run[name] for run in runs) for runs in found.values())
+        yield against("5", f"{what}, {shown}", own, plain, 3.0, unit, before)
 
 
 def started(sizes: Sizes, folder: Path, options: argparse.Namespace) -> Iterator[Row]:
