@@ -30,6 +30,10 @@ IN_CASE = re.compile(r"[\[-]spark[-\]]")
 """Engine of a case, in its name."""
 
 
+KEPT = {"quarter": 4, "seventh": 7}
+"""One case in how many runs by default, by marker; of seven, so that each of two or three values has its turn."""
+
+
 def pytest_report_header() -> str:
     return "emdp: some 24,000 tests are collected first, in about 20 seconds, and 15,000 of them run by default"
 
@@ -38,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of Spark first, so that one worker gets all of them; then whole programs, which take longest.
 
     All of Spark's are marked slow here: Java starts for the first of them, and takes one core for four minutes. Of a
-    function marked ``quarter`` every fourth case stays in the default run.
+    function marked ``quarter`` every fourth case stays in the default run, of one marked ``seventh`` every seventh.
     """
 
     def is_of_spark(item: pytest.Item) -> bool:
@@ -47,7 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases: Counter[str] = Counter()
     for item in items:
         function = item.nodeid.partition("[")[0]
-        is_left = item.get_closest_marker("quarter") is not None and cases[function] % 4 > 0
+        shares = (share for name, share in KEPT.items() if item.get_closest_marker(name) is not None)
+        is_left = cases[function] % next(shares, 1) > 0
         cases[function] += 1
         if (is_left or is_of_spark(item)) and item.get_closest_marker("full") is None:
             item.add_marker("slow")

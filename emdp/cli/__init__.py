@@ -76,11 +76,12 @@ def _run(words: list[str]) -> None:
 @contextmanager
 def _thawed() -> Iterator[None]:
     """Let go in the end what a command froze, for the process goes on; see ``query``."""
-    frozen = gc.get_freeze_count()
+    # With DuckDB loaded a command freezes nothing; and what somebody else froze, which takes long to count, stays.
+    may_freeze = "duckdb" not in sys.modules and not gc.get_freeze_count()
     try:
         yield
     finally:
-        if not frozen:
+        if may_freeze:
             gc.unfreeze()
 
 

@@ -81,6 +81,7 @@ def test_the_true_mechanism_stands_and_seven_tenths_of_its_noise_is_caught(
     assert broken.verdict.startswith("a promise was broken")
 
 
+@pytest.mark.slow
 def test_noise_on_edges_of_a_plane_is_seen_by_its_likelihood_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a square a cut has two edges, so that noise on them hides least: its exact law is the sharpest test."""
     square = emdp.Vector(["x", "y"], box=[(0, 1), (0, 1)])
@@ -108,7 +109,7 @@ MEASURES = {
 }
 
 
-@pytest.mark.parametrize("kind", MEASURES)
+@pytest.mark.parametrize("kind", ["sums of regions", pytest.param("independent", marks=pytest.mark.slow)])
 def test_measures_stand_and_less_noise_is_caught(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By sums of regions of a grid whose law has no formula; of two releases by the joint law, whose loss adds."""
     space, query, distance = MEASURES[kind]

@@ -256,7 +256,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("case", [*DAMAGED, *DECLARED, *ASKED], ids=lambda case: case.name.replace(" ", "-"))
 def test_bad_input_is_refused_and_nothing_is_charged_or_lost(
     case: Case, sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

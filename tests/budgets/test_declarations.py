@@ -231,6 +231,7 @@ class TestPeriods:
             with pytest.raises(LedgerError, match="validated under the users of period W46"):
                 weekly("W47", source)
 
+    @pytest.mark.slow
     def test_tables_of_one_file_by_period(self, weekly: Any, tmp_path: Path) -> None:
         with duckdb.connect(str(tmp_path / "city.duckdb")) as connection:
             connection.execute(f"CREATE TABLE visits AS FROM '{tmp_path}/W46.parquet'")

@@ -39,7 +39,7 @@ WAYS: dict[str, tuple[Space, Query]] = {
 }
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("way", WAYS)
 def test_bits_and_what_is_told_unmixed_stand_in_every_plan(way: str) -> None:
     space, query = WAYS[way]

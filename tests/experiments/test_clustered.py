@@ -77,7 +77,7 @@ def test_people_must_fit_the_setting() -> None:
         measure("histogram", Setting(clusters=4, width=3, m=21, n=600), people, panel="n", x=1.0, runs=1)
 
 
-@pytest.mark.quarter
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["central", "local"])
 def test_a_session_errs_as_the_mechanisms_do(model: str) -> None:
     methods = {

@@ -32,7 +32,8 @@ def test_every_schedule_has_a_gap_and_a_place_in_the_picture(tmp_path: Path, mon
     assert all(file.exists() for file in write_experiment(found, tmp_path))
 
 
-@pytest.mark.parametrize("reports", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("reports", [1, 3])
 def test_sums_that_are_drawn_at_once_have_the_mean_and_covariance_of_messages(reports: int) -> None:
     runs, vectors = 3000, np.array([[0.9, 0.0, 0.3], [0.1, -0.5, 0.0], [0.0, 0.0, 0.0], [0.5, 0.5, 0.5]] * 10)
     plain, summed = (

@@ -232,7 +232,7 @@ def check_losses(
 
 @pytest.mark.parametrize(
     ("kind", "model"),
-    [(KRR, "local"), pytest.param(KRR, "central", marks=pytest.mark.slow), (HadamardResponse, "central")],
+    [*(pytest.param(KRR, own, marks=pytest.mark.slow) for own in ("local", "central")), (HadamardResponse, "central")],
 )
 def test_draws_of_filled_bags_cost_what_they_claim(kind: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bags of none, one and three records in two slots: some are filled up, others are longer."""

@@ -164,7 +164,7 @@ def test_bags_are_filled_up_to_the_slots() -> None:
             assert (own[len(wanted) :, 2] == ABSENT).all()
 
 
-@pytest.mark.quarter
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [{"sampled": 300}, {"participation": 0.1}])
 def test_users_may_be_drawn_anew_in_each_shuffled_round(tmp_path: Path, way: dict[str, Any]) -> None:
     options: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "model": "shuffle", "rounds": 8, **way}

@@ -199,7 +199,7 @@ def test_own_models_are_nearer_than_common_and_lonely_ones() -> None:
     assert error(own) < 0.9 * error(alone)
 
 
-@pytest.mark.quarter
+@pytest.mark.slow
 @pytest.mark.parametrize(("apart", "records", "most"), [(0.3, 6, 1.1), (1.0, 6, 0.95), (1.0, 30, 0.6), (3.0, 30, 0.22)])
 def test_own_models_of_few_records_are_about_as_good_as_the_common_one_and_of_many_better(
     apart: float, records: int, most: float

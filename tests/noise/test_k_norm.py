@@ -203,7 +203,7 @@ class TestExactAcceptance:
 
 
 class TestMarginal:
-    @pytest.mark.quarter
+    @pytest.mark.seventh
     @pytest.mark.parametrize("d", [2, 3, 5, 10, 24])
     @pytest.mark.parametrize("x", [0.01, 0.3, 1.0, 4.0, 15.0])
     def test_tail_agrees_with_integration_over_the_radius(self, d: int, x: float) -> None:

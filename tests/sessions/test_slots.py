@@ -148,7 +148,7 @@ def in_one_table(slots: int) -> emdp.Table:
     return emdp.read(frame, user="user", space=KINDS, users=list(range(len(BAGS))), name="trips", slots=slots)
 
 
-@pytest.mark.parametrize("slots", [1, pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("slots", [*(pytest.param(own, marks=pytest.mark.slow) for own in (1, 2)), 3])
 def test_what_is_drawn_from_is_the_bag_of_the_distance(slots: int) -> None:
     """Of all pairs of bags: what a record is drawn of differs by their ``d_em``, here the distance in variation."""
     table = in_one_table(slots)

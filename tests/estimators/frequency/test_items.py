@@ -60,7 +60,7 @@ def test_speed_costs_little_error(items: int, users: int, epsilon: float, method
     assert chosen(kinds(items), users, epsilon) == method
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("space", [kinds(30), kinds(400), Grid(Interval("x", 0, 1), 60)], ids=["few", "many", "line"])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize("users", [50, 5000, 10**6])

@@ -134,6 +134,7 @@ def test_by_sql_and_with_people_elsewhere(tmp_path: Path) -> None:
         assert isinstance(named.noise, GraphLaplaceMechanism)
 
 
+@pytest.mark.slow
 @emdp.testing.seeded(5)
 def test_all_areas_have_the_less_noise_and_their_preview_is_as_near_as_answers(tmp_path: Path) -> None:
     session, truth = session_of(tmp_path)

@@ -190,6 +190,7 @@ def test_the_audit_knows_blocks_and_breaks_less_noise(
     assert report.is_sound == (factor == 1.0)
 
 
+@pytest.mark.slow
 @emdp.testing.seeded(3)
 def test_areas_have_their_graph_beside_hours_in_a_block_of_their_own(tmp_path: Path) -> None:
     at = np.array([0.0, 1.0, 2.5, 4.0, 10.0])
@@ -227,6 +228,7 @@ def visits(users: int = 60) -> pl.DataFrame:
     return pl.DataFrame({"user": np.arange(len(west)) % users, **rows})
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("structure", ["each given zone", "given zone", "independent"])
 def test_three_parts_are_released_as_one_measure(tmp_path: Path, structure: str) -> None:
     where = {"elsewhere": 1.0} if structure == "each given zone" else {}
@@ -253,6 +255,7 @@ def test_three_parts_are_released_as_one_measure(tmp_path: Path, structure: str)
         assert f"{structure}, expected" in again.notes[0]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("elsewhere", [None, 1.0])
 def test_a_structure_is_released_and_read_as_one_measure(tmp_path: Path, elsewhere: float | None) -> None:
     where = {} if elsewhere is None else {"elsewhere": elsewhere}

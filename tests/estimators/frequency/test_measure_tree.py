@@ -121,6 +121,7 @@ def test_a_measure_that_an_earlier_version_stored_is_given_again(
         assert session.history().height == 1
 
 
+@pytest.mark.slow
 def test_the_share_elsewhere_is_one_more_number_for_nothing(tmp_path: Path) -> None:
     rows = pl.concat([records(), pl.DataFrame({"user": np.arange(2000), "x": [np.nan] * 2000, "y": [1.0] * 2000})])
     space = Vector(["x", "y"], box=[(0, 10), (0, 10)], on_invalid="elsewhere")

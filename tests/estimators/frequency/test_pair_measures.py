@@ -245,6 +245,7 @@ def test_users_are_dealt_by_equal_steps() -> None:
     assert all((places[owners == user] == 0).sum() == 5 for user in np.flatnonzero(sizes[:100] == 10))
 
 
+@pytest.mark.slow
 def test_synthetic_users_have_pairs_and_sizes_that_were_paid_for(tmp_path: Path) -> None:
     rows = records(600, 10)
     table = emdp.read(rows, user="user", space=PLANE, users=600, name="visits")

@@ -79,7 +79,7 @@ IN_CELLS = {"groups_cap": 2, "group_rows": 1, "cap": None}
 """A cap of each cell: of two of three groups."""
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize(
     ("keys", "more"), [((), {}), (KEYS, {}), (KEYS, IN_CELLS)], ids=["one", "groups", "each_group"]
@@ -114,7 +114,7 @@ def test_no_user_moves_more_than_the_sensitivity_and_some_move_as_much(
     )
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize(
     ("keys", "more"),
@@ -221,7 +221,8 @@ def test_what_no_cap_bounds_is_refused() -> None:
     assert plan_measured(replace(equal, items=(ANY,)), users=10).rule.query.amounts
 
 
-@pytest.mark.parametrize("neighbours", ["remove", pytest.param("replace", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", ["remove", "replace"])
 def test_an_automatic_cap_of_amounts_is_nearer_and_its_interval_holds(tmp_path: Path, neighbours: Any) -> None:
     users, each = 2000, 5
     values = [(37 * place % 100) / 100 for place in range(users * each)]

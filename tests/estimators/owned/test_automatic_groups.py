@@ -40,6 +40,7 @@ def planned(*items: OwnedItem, keys: Any = OPEN, neighbours: Any = "remove", **o
     return plan_groups_cap(query, users=None if neighbours == "remove" else 2000)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("keys", [LISTED, OPEN], ids=["listed", "open"])
 def test_a_user_is_in_one_octave_of_the_groups_that_count(keys: Any) -> None:
     octaves = OwnedOctaves(Private("t"), keys, counts_users=True, of_groups=True)

@@ -187,7 +187,7 @@ def bags() -> Bags:
     return Bags()
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_user_moves_a_statement_of_any_shape_further(bags: Bags, shape: str, neighbours: str) -> None:

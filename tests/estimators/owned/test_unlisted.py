@@ -118,7 +118,7 @@ SHAPES: list[tuple[Sequence[str], tuple[Key, ...], int, int | None]] = [
 ]
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("neighbours", ["replace", "remove"])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("kinds", "keys", "most", "each"), SHAPES)

@@ -107,6 +107,7 @@ def test_errors_of_the_published_figure_by_its_prices(d: int, epsilon: float, no
         assert found == pytest.approx(error, rel=0.01 if epsilon > 0.2 else 0.05)
 
 
+@pytest.mark.slow
 def test_the_published_price_is_half_of_what_a_replacement_needs() -> None:
     """compressed-estimation.md 6.2: epsilon 1.94 (sampled) and 1.97 (whole) where 1 is said."""
     for bits, noted in ((50, 1.94), (500, 1.97)):

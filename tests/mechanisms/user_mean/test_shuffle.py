@@ -122,7 +122,7 @@ def test_mixing_changes_the_promise_alone() -> None:
         )
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("users", [2, 3, 10, 100])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 def test_few_users_are_planned_within_the_budget(users: int, epsilon: float) -> None:

@@ -91,6 +91,7 @@ def test_gaussians_compose_as_such() -> None:
     assert with_others.level == pytest.approx(3.0 + gaussian_alpha(mu, 1e-6 - 1e-8), rel=1e-7)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(st.lists(events, min_size=1, max_size=5), st.sampled_from([1e-5, 1e-3]))
 def test_the_best_bound_is_never_worse(batch: list[Event], delta: float) -> None:

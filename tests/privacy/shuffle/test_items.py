@@ -315,6 +315,7 @@ class Continuous(Response):
         return None
 
 
+@pytest.mark.slow
 def test_a_known_randomizer_sharpens_the_bound() -> None:
     known = Response(2.0)
     bounds = shuffle_bounds(None, 10, 10**5, 1e-6, randomizer=known)

@@ -235,6 +235,7 @@ def test_digits_of_a_number_have_no_alpha() -> None:
     assert sign < 1e-6
 
 
+@pytest.mark.slow
 def test_ever_more_signs_come_near_to_a_curators_gaussian_noise() -> None:
     """Of 64 signs the variance is within 1/(1 - t) of sigma^2 = L^2/(n mu)^2, mu that of the same alpha and delta."""
     n, alpha, delta = 1000, 1.0, 1e-6

@@ -224,6 +224,7 @@ def test_a_sampled_pair_by_its_profile() -> None:
         assert below == pytest.approx(1 - math.exp(-epsilon) + math.exp(-epsilon) * delta, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_rounds_and_samples_gain_as_one_round_does() -> None:
     for options in ({"rounds": 20}, {"sampled": 500}, {"rounds": 200, "sampled": 500}):
         found = {

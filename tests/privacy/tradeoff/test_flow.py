@@ -72,6 +72,7 @@ def test_the_bound_moves_without_jumps() -> None:
     assert np.max(steps) < 1.05 * np.min(steps)
 
 
+@pytest.mark.slow
 def test_short_steps_come_close_to_the_bound() -> None:
     # lines that touch a smooth curve, steps of a hundredth: the bound may exceed the composition by 1 %
     z = np.arange(0.5, 12, 0.05)
