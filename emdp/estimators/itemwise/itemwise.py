@@ -7,6 +7,7 @@ unbounded (:mod:`emdp.privacy.drawn`); mixing adds nothing there.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -21,6 +22,7 @@ from emdp.mechanisms.items.optimal import Optimal
 from emdp.mechanisms.items.planar_laplace import PlanarLaplace
 from emdp.mechanisms.items.randomizer import Randomizer
 from emdp.privacy import EmdDP, Guarantee, GuaranteeEvent
+from emdp.privacy.blanket.accountant import blanket_alpha
 from emdp.privacy.drawn import DRAWN, drawn_alpha, drawn_alpha0
 from emdp.privacy.reduction import Reduction, reduced_guarantee, reduction_split
 from emdp.privacy.rounding import split
@@ -31,23 +33,28 @@ from emdp.spaces import Grid, Space, count_items
 
 __all__ = ["plan_itemwise"]
 
-CLOSE = 0.95
-"""Share of the wanted alpha at which the search for a class's strength ends."""
 
-CLOSE_LARGE, LARGE = 0.5, 1_100
-"""The same for spaces with more items than the second: each further strength takes ten seconds."""
+@dataclass(frozen=True)
+class Effort:
+    """How long a search for a strength goes on."""
 
-CLOSE_PROGRAM, SLOPE_PROGRAM = 0.8, 0.75
-"""The same, and the slope, for :class:`Optimal`: each strength is a linear program, of some seconds at any size."""
+    close: float  # Share of the wanted alpha at which it ends
+    slope: float  # About how fast the logarithm of alpha grows with `alpha0`: the first step depends on it
+    most: int  # Most steps
+    margin: float = 0.2  # How near to the ends of a bracket a step may lead, as a share of it
 
-COARSE = 256
-"""Most cells of a coarser grid, whose strength is the first that is tried on a grid of more than ``SMALL``."""
 
-EVALUATIONS, FEWER, SMALL = 14, 6, 300
-"""Most strengths that are tried, and of spaces with more items than the third: 1,000 take seconds to make."""
+MANY, FEW = Effort(0.95, 0.5, 14), Effort(0.95, 0.5, 6)
+"""Of a class's strength, and of finite ones with more than ``SMALL`` items: 1,000 take seconds to make."""
 
-SLOPE = 0.5
-"""About how fast the logarithm of alpha grows with ``alpha0``, by the blanket: only the first guess depends on it."""
+PROGRAMS = Effort(0.9, 0.6, 6)
+"""Of :class:`Optimal`: each strength is a linear program, of some seconds at any size."""
+
+AIMED, GUESSING = 0.97, Effort(0.98, 0.4, 8, 0.02)
+"""Share of alpha that a part of a law may cost, as the whole costs some hundredths more, and the search for it."""
+
+SMALL = 300
+"""Items above which fewer strengths are tried."""
 
 MOST_MIXED_APART = 400
 """Most items of the exponential randomizer where each user's records are mixed apart.
@@ -227,69 +234,80 @@ def _strongest(
 ) -> tuple[Randomizer, tuple[ShuffleBound, ...]]:
     """Return the strongest randomizer of a class that some accountant shows to cost at most alpha, or nearly so.
 
-    What holds for any randomizer gives a first strength; the randomizer's own law usually allows more. The logarithm of
-    alpha is about linear in the strength, so that few steps do; every step is checked by the accountants themselves,
-    and what they say of the result is returned with it.
+    What holds for any randomizer gives a first strength; the randomizer's own law usually allows more. Where a law
+    takes seconds to make, a guess from a part of it comes before. Every strength is checked by the accountants
+    themselves, and what they say of the result is returned with it.
     """
     trial = _made(kind, space)
     target = math.log(alpha)
-    good = trial
-    bounds: tuple[ShuffleBound, ...] = ()
+    sure = shuffle_alpha0(alpha, size, pooled, delta, trial.w_min)
+    best: tuple[Randomizer, tuple[ShuffleBound, ...]] = (trial, ())
+
+    def checked(strength: float) -> float:
+        nonlocal best
+        candidate = trial.at(strength)
+        found = _bounds(candidate, size, pooled, delta)
+        if _log_alpha(found) <= target or strength == sure:
+            best = candidate, found
+        return _log_alpha(found)
+
+    if trial.law is None:
+        checked(sure)
+        return best
+    guess = _guessed(trial, sure, alpha, size, pooled, delta)
+    _climb(checked, (sure,) if guess is None else (guess, sure), target, _effort(trial))
+    return best
+
+
+def _climb(value: Callable[[float], float], starts: tuple[float, ...], target: float, effort: Effort) -> float:
+    """Return the largest strength that was tried whose logarithm of alpha is at most a target.
+
+    The logarithm is about linear in the strength, so that few steps do. The last start is taken for small enough.
+    """
     high: tuple[float, float] | None = None
-    guide = _coarser(kind, space, alpha, size, pooled, delta)
-    if guide is not None:
-        good = trial.at(guide)
-        bounds = _bounds(good, size, pooled, delta)
-        if _log_alpha(bounds) > target:
-            high, bounds = (guide, _log_alpha(bounds)), ()
-    if not bounds:
-        good = trial.at(shuffle_alpha0(alpha, size, pooled, delta, trial.w_min))
-        bounds = _bounds(good, size, pooled, delta)
-    if good.law is None:
-        return good, bounds
-    low: tuple[float, float] = (good.requested, _log_alpha(bounds))
-    close, slope, evaluations = _effort(trial)
-    for _ in range(evaluations):
+    for start in starts:
+        low = (start, value(start))
+        if low[1] <= target:
+            break
+        high = low if start != starts[-1] else high
+    for _ in range(effort.most):
         room = target - low[1]
-        if room < -math.log(close):
+        if room < -math.log(effort.close):
             break
         if math.isinf(room):
             # So weak that it costs nothing: no line has been seen yet.
             guess = 2.0 * low[0] if high is None else 0.5 * (low[0] + high[0])
         elif high is None:
-            guess = low[0] + room / slope
+            guess = low[0] + room / effort.slope
         else:
             # Inside the bracket, not too near its ends: alpha may bend where another accountant takes over.
-            share = min(max(0.97 * room / (high[1] - low[1]), 0.2), 0.8)
+            share = min(max(0.97 * room / (high[1] - low[1]), effort.margin), 1 - effort.margin)
             guess = low[0] + share * (high[0] - low[0])
-        candidate = trial.at(guess)
-        found = _bounds(candidate, size, pooled, delta)
-        value = _log_alpha(found)
-        if value <= target:
-            good, bounds, low = candidate, found, (guess, value)
+        found = value(guess)
+        if found <= target:
+            low = (guess, found)
         else:
-            high = (guess, value)
-    return good, bounds
+            high = (guess, found)
+    return low[0]
 
 
-def _coarser(kind: type[Randomizer], space: Space, alpha: float, size: int, pooled: int, delta: float) -> float | None:
-    """Return the strength that a coarser grid of the same box allows, a public guess; None where none is needed."""
-    if not (issubclass(kind, Exponential) and isinstance(space, Grid) and math.prod(space.shape) > SMALL):
+def _guessed(trial: Randomizer, sure: float, alpha: float, size: int, pooled: int, delta: float) -> float | None:
+    """Return the strength that a part of a large law allows, a public guess; None where there is no such part."""
+    if not isinstance(trial, Exponential) or delta == 0 or not trial.has_sample:
         return None
-    side = max(int(COARSE ** (1 / len(space.shape)) + 1e-9), 2)
-    coarse = Grid(space.inner, tuple(min(count, side) for count in space.shape), diameter=space.diameter)
-    return _strongest(kind, coarse, alpha, size, pooled, delta)[0].requested
+
+    def sampled(strength: float) -> float:
+        found = blanket_alpha(trial.at(strength).sample(), size, pooled, delta)
+        return math.log(found) if found > 0 else -math.inf
+
+    return _climb(sampled, (sure,), math.log(alpha) + math.log(AIMED), GUESSING)
 
 
-def _effort(trial: Randomizer) -> tuple[float, float, int]:
-    """Return the share of alpha at which a search ends, its first slope, and how many strengths it tries at most."""
+def _effort(trial: Randomizer) -> Effort:
+    """Return how long a search for a randomizer's strength goes on."""
     if isinstance(trial, Optimal):
-        return CLOSE_PROGRAM, SLOPE_PROGRAM, FEWER
-    if not isinstance(trial, FiniteRandomizer):
-        return CLOSE, SLOPE, FEWER
-    if trial.items.count > LARGE:
-        return CLOSE_LARGE, SLOPE, FEWER
-    return CLOSE, SLOPE, EVALUATIONS if trial.items.count <= SMALL else FEWER
+        return PROGRAMS
+    return FEW if isinstance(trial, FiniteRandomizer) and trial.items.count > SMALL else MANY
 
 
 def _log_alpha(bounds: tuple[ShuffleBound, ...]) -> float:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import InternalError, UsageError
+from emdp.mechanisms.items.near_pairs import GridRows, NearPairs, near_pairs
 from emdp.mechanisms.weights import LARGEST_ITEMS, Floats, Integers
 from emdp.spaces import Clusters, Grid, Product, Space, count_items, finite_items
 from emdp.spaces.combined.grid import cut_axes
@@ -40,6 +41,9 @@ BLOCK = 128
 
 LARGEST_GROUP = 400
 """Most isometries that are listed."""
+
+MOST_IN_PAIRS = 500
+"""Cells of a grid up to which all pairs are looked at: near ones stand for them above."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +158,24 @@ class ItemDistances:
         return pair_orbits(self.isometries, self.count) if len(self.isometries) > 1 else None
 
     @cached_property
+    def grid_rows(self) -> GridRows | None:
+        """Distances of a large grid from the cells at the end of its axes; None where there is no such grid."""
+        if not isinstance(self.space, Grid) or self.count <= MOST_IN_PAIRS:
+            return None
+        # Flips and swaps of axes carry moved and mirrored pairs to such pairs.
+        return GridRows.of(self.matrix, self.space.shape, int(self.space.inner.is_map), self.representatives)
+
+    @cached_property
+    def near(self) -> NearPairs | None:
+        """Near pairs, paths along which are nearly as short as distances; None where all pairs are looked at."""
+        return None if self.grid_rows is None else near_pairs(self.grid_rows)
+
+    @cached_property
     def w_min(self) -> float:
         """The smallest positive distance, rounded down."""
-        positive = self.matrix[self.matrix > 0]
-        return float(positive.min()) if len(positive) else 0.0
+        own = (self.matrix[self.representatives[rows]] for rows in _blocks(len(self.representatives)))
+        least = min(float(block.min(where=block > 0, initial=np.inf)) for block in own)
+        return least if least < np.inf else 0.0
 
     def check_distinct(self, name: str) -> None:
         """Raise if two items are at distance 0, which the named randomizer would tell apart."""
@@ -245,12 +263,18 @@ def line_positions(matrix: Floats) -> Floats | None:
     return positions if fits.all() else None
 
 
-def pair_orbits(symmetries: tuple[Integers, ...], count: int) -> Integers:
+def pair_orbits(symmetries: tuple[Integers, ...], count: int, some: Integers | None = None) -> Integers:
     """Return one ordered pair of distinct items for each orbit under a group of permutations, shape (pairs, 2).
+
+    Of all pairs, or of the orbits of some.
 
     >>> pair_orbits((np.array([0, 1, 2]), np.array([2, 1, 0])), 3).tolist()
     [[0, 1], [0, 2], [1, 0]]
     """
+    if some is not None:
+        first, second = some.T
+        images = np.min([moved[first] * count + moved[second] for moved in symmetries], axis=0)
+        return np.stack(np.divmod(np.unique(images), count), axis=1)
     numbers = np.arange(count * count).reshape(count, count)
     least = numbers.copy()
     for moved in symmetries:

@@ -12,13 +12,15 @@ between the largest ``g`` is found by bisection on the theorem's condition, and 
 checked.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from emdp.base.errors import UsageError
+from emdp.base.errors import InternalError, UsageError
 from emdp.mechanisms.items.finite import FiniteRandomizer
-from emdp.mechanisms.weights import Floats, Integers, exponential_alpha0, integer_rows
+from emdp.mechanisms.weights import BLOCK, TOTAL, Floats, Integers, exponential_alpha0, integer_rows
+from emdp.privacy.blanket.output_law import OutputLaw
 from emdp.spaces import Space
 
 __all__ = ["Exponential", "tuned_strength"]
@@ -34,6 +36,10 @@ NEARLY = 1e-5
 
 ASIDE = 2.0**-4
 """Part of that which is given up besides, above so many items: 1e-8 of the strength, for half as many attempts."""
+
+
+BELOW = 2.0**-23
+"""Part by which the strength of a large grid's weights begins lower: their bound then mostly fits at once."""
 
 
 class Exponential(FiniteRandomizer):
@@ -81,7 +87,42 @@ class Exponential(FiniteRandomizer):
     def _first_strength(self) -> float:
         if not self.tuned:
             return self.requested / 2
-        return tuned_strength(self.items.matrix, self.requested, self.items.images)
+        grid, near = self.items.grid_rows, self.items.near
+        if grid is None or near is None:
+            return tuned_strength(self.items.matrix, self.requested, self.items.images)
+        first, second = near.pairs.T
+        apart = self.items.matrix[first, second]
+
+        def reached(strength: float) -> float:
+            logs = np.log(grid.normalisers(strength))
+            return strength + float((np.abs(logs[first] - logs[second]) / apart).max())
+
+        return _largest_strength(reached, self.requested) * (1 - BELOW)
+
+    @property
+    def has_sample(self) -> bool:
+        """Whether there is a sample: on large grids."""
+        return self.items.grid_rows is not None
+
+    def sample(self) -> OutputLaw:
+        """Return the law of some cells of a large grid, which costs about what the whole law costs.
+
+        The least weights are those of all cells, in doubles. It is for guesses: no guarantee rests on it.
+        """
+        grid, matrix = self.items.grid_rows, self.items.matrix
+        if grid is None:
+            raise InternalError("a part of a law was asked for where there is none; please report this.")
+        strength = self._first_strength
+        logs = np.log(grid.normalisers(strength))
+        least = np.full(len(matrix), np.inf)
+        for start in range(0, len(matrix), BLOCK):
+            rows = slice(start, start + BLOCK)
+            np.minimum(least, (-strength * matrix[rows] - logs[rows, None]).min(axis=0), out=least)
+        pairs = grid.sampled_pairs(self.items.images)
+        some, places = np.unique(pairs, return_inverse=True)
+        weights = integer_rows(np.exp(-strength * matrix[some] - logs[some, None]), some)
+        blanket = np.minimum((np.exp(least) * float(TOTAL)).astype(np.int64), weights.min(axis=0))
+        return OutputLaw(weights, matrix[np.ix_(some, some)], places.reshape(pairs.shape), blanket)
 
     @property
     def _aside(self) -> float:
@@ -120,9 +161,14 @@ def tuned_strength(matrix: Floats, alpha0: float, images: Integers | None = None
     rows, place = np.unique(np.arange(len(matrix)) if images is None else images, return_inverse=True)
     own = matrix[rows]
     inverse = np.divide(1.0, own, out=np.zeros_like(own), where=own > 0)
+    return _largest_strength(lambda strength: _reached_at(strength, own, inverse, place), alpha0)
+
+
+def _largest_strength(reached: Callable[[float], float], alpha0: float) -> float:
+    """Return the largest ``g`` in ``[alpha0/2, alpha0]`` that reaches at most ``alpha0``."""
 
     def excess(strength: float) -> float:
-        return _reached_at(strength, own, inverse, place) - alpha0
+        return reached(strength) - alpha0
 
     low, high = alpha0 / 2, alpha0
     over = excess(high)

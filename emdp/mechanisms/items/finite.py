@@ -118,8 +118,14 @@ class FiniteRandomizer(Randomizer):
 
     @cached_property
     def law(self) -> OutputLaw:
-        """The exact output law, with one pair of items for each class of equivalent ones where symmetry is known."""
-        return OutputLaw(self.weights, self.items.matrix, self._pairs())
+        """The exact output law, with one pair of items for each class of equivalent ones where symmetry is known.
+
+        On large grids only near pairs are named.
+        """
+        near = self.items.near
+        if near is None:
+            return OutputLaw(self.weights, self.items.matrix, self._pairs())
+        return OutputLaw(self.weights, self.items.matrix, self._pairs(), self.blanket, stretch=near.stretch)
 
     @property
     def matrix(self) -> Floats:
@@ -254,17 +260,20 @@ class FiniteRandomizer(Randomizer):
         return np.asarray(shares @ self.right_inverse, dtype=np.float64)
 
     def _pairs(self) -> Integers | None:
-        """Return representatives of the ordered pairs of items under the symmetries of weights and distances."""
+        """Return representatives of the ordered pairs of items, or near ones, under the symmetries of the law."""
         if self._depends_on_distance_alone():
             return _pairs_by_distance(self.items.matrix)
         kept = self._symmetries(self.weights)
+        if self.items.near is not None:
+            return pair_orbits(kept, self.items.count, self.items.near.pairs)
         if len(kept) == len(self.items.isometries):
             return self.items.pairs
         return pair_orbits(kept, self.items.count) if len(kept) > 1 else None
 
     def _symmetries(self, weights: Integers) -> tuple[Integers, ...]:
         """Return the isometries of the items, taken of outputs too, that preserve weights; a group."""
-        return tuple(moved for moved in self.items.isometries if np.array_equal(weights[np.ix_(moved, moved)], weights))
+        first, *others = self.items.isometries
+        return first, *(moved for moved in others if np.array_equal(weights[np.ix_(moved, moved)], weights))
 
     def _depends_on_distance_alone(self) -> bool:
         """Say whether the space is 0/1 or of equal clusters, and a weight is a function of the distance.

@@ -25,7 +25,7 @@ from emdp.base.checks import check_count, check_positive
 from emdp.base.errors import UsageError
 from emdp.mechanisms.items.exponential import tuned_strength
 from emdp.mechanisms.items.finite import FiniteRandomizer
-from emdp.mechanisms.items.optimal_program import optimal_law
+from emdp.mechanisms.items.optimal_program import optimal_law, sparse_pairs
 from emdp.mechanisms.weights import Floats, Integers, integer_rows
 from emdp.spaces import Space
 
@@ -118,23 +118,35 @@ class Optimal(FiniteRandomizer):
     def at(self, alpha0: float) -> "Optimal":
         other = super().at(alpha0)
         _check_strength(other.requested)
+        # Neither depends on the strength, and the pairs take a second.
+        other.__dict__.update(_kept=self._kept, _sparse=self._sparse)
         return other
 
     def parameters(self) -> dict[str, Any]:
         return {**super().parameters(), "prior": self.prior.tolist()}
 
     @cached_property
+    def _kept(self) -> tuple[Integers, ...]:
+        """The isometries that keep the prior, a group."""
+        return tuple(moved for moved in self.items.isometries if np.array_equal(self.prior[moved], self.prior))
+
+    @cached_property
+    def _sparse(self) -> tuple[Integers, float, int]:
+        """The pairs of items whose constraints the program has, their stretch, and how many outputs it may have."""
+        return sparse_pairs(self.items.matrix, len(self._kept), self.most_constraints)
+
+    @cached_property
     def _solution(self) -> tuple[Floats, float]:
         """The program's law, or the exponential mechanism's where a stretched program is worse, and the stretch."""
         matrix = self.items.matrix
-        kept = tuple(moved for moved in self.items.isometries if np.array_equal(self.prior[moved], self.prior))
         law, stretch = optimal_law(
             matrix,
             self.prior,
             self.requested,
-            kept,
+            self._kept,
             most_constraints=self.most_constraints,
             seconds=self.seconds,
+            sparse=self._sparse,
         )
         plain = np.exp(-tuned_strength(matrix, self.requested) * matrix)
         plain /= plain.sum(axis=1, keepdims=True)

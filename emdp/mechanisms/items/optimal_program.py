@@ -118,6 +118,7 @@ def optimal_law(
     *,
     most_constraints: int,
     seconds: float,
+    sparse: tuple[Integers, float, int] | None = None,
 ) -> tuple[Floats, float]:
     """Return the law that the program finds and the stretch of its constraints.
 
@@ -131,6 +132,8 @@ def optimal_law(
         A group of permutations of items that preserves ``matrix`` and ``prior``.
     most_constraints : int
         As for :func:`sparse_pairs`.
+    sparse : tuple, optional
+        What that returns of them, which is the same at every strength.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def optimal_law(
     """
     from scipy.optimize import linprog
 
-    pairs, stretch, most = sparse_pairs(matrix, len(symmetries), most_constraints)
+    pairs, stretch, most = sparse or sparse_pairs(matrix, len(symmetries), most_constraints)
     outputs = output_net(matrix, symmetries, most)
     variable = _variables(symmetries, len(matrix), outputs)
     rows = np.flatnonzero(np.min(symmetries, axis=0) == np.arange(len(matrix)))

@@ -25,6 +25,12 @@ images, so that representatives of all ordered pairs suffice. ``H_{e^epsilon}/(e
 ``epsilon``: a distance rounded down and ``c`` rounded down only raise it. Every ``alpha`` that meets the condition is
 valid, whatever lies below it.
 
+*Near pairs.* If the condition holds with ``c = alpha/(m t)`` for some ordered pairs, along which every other pair of
+items has a path of length at most ``t d`` (``law.stretch``), the release is ``(alpha, delta)`` d_EM-DP too. *Proof.*
+The sum above, over the steps of the path in place of the moved items, bounds ``H`` of the ends at ``e^(c' d')``, ``c' =
+alpha/(m t)``, ``d'`` the path's length, by ``delta/(e^alpha - 1) (e^(c' d') - 1)``. ``H_{e^epsilon}/(e^epsilon - 1)``
+falls with epsilon and ``c' d' <= (alpha/m) d``: the pair meets the theorem's condition. ∎
+
 *Search.* The pair that looks worst is inverted first, and all others are then checked at its alpha: by the bounds of
 :mod:`emdp.privacy.blanket.screen`, which are cheap, and what these leave by the full sum. A pair that fails is
 inverted in turn. The alpha returned has passed the check of all pairs.
@@ -170,7 +176,9 @@ class _Search:
     """The search for the smallest alpha: the numbers that do not change during it."""
 
     def __init__(self, law: OutputLaw, screen: Screen, m: int, N: int, target: float) -> None:
-        self.law, self.screen, self.m, self.N, self.target = law, screen, m, N, target
+        self.law, self.screen, self.N, self.target = law, screen, N, target
+        # What an alpha is shared among, rounded up.
+        self.m: float = m if law.stretch == 1 else m * law.stretch * (1 + 4 * _UNIT)
 
     def smallest(self) -> float:
         worst: Step | None = self.step(self.screen.widest())
@@ -204,7 +212,7 @@ class _Search:
         return value - _MARGIN * (1 + abs(self.target) + alpha + abs(value))
 
     def share(self, alpha: float) -> float:
-        """Return ``alpha/m``, rounded down."""
+        """Return ``alpha/(m t)``, rounded down."""
         return alpha / self.m * (1 - 2 * _UNIT)
 
     def surplus(self, step: Step, alpha: float, bound: Callable[[float, int], float]) -> float:
@@ -300,10 +308,15 @@ def _check_law(law: OutputLaw) -> None:
     if distances.shape != (len(weights),) * 2 or not ((distances >= 0) & (distances <= 1)).all():
         raise UsageError("law.distances must be a square table of numbers in [0, 1]; pass one row for each item.")
     pairs = law.pairs
-    if pairs is not None and (
-        pairs.ndim != 2 or pairs.shape[1:] != (2,) or not np.isin(pairs, range(len(weights))).all()
+    if pairs is not None and not (
+        pairs.ndim == 2
+        and pairs.shape[1] == 2
+        and pairs.dtype.kind in "iu"
+        and ((pairs >= 0) & (pairs < len(weights))).all()
     ):
         raise UsageError("law.pairs must be pairs of rows of the law, shape (pairs, 2); pass their numbers.")
+    if not (1 <= law.stretch < math.inf and (law.stretch == 1 or pairs is not None)):
+        raise UsageError("law.stretch must be at least 1, and come with pairs if above; pass that of paths along them.")
     _CHECKED.add(law)
 
 

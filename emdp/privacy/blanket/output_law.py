@@ -28,6 +28,9 @@ class OutputLaw:
     # Shape (outputs,): how many outputs a column stands for, all with its weights; one by default. Rows then sum to
     # `2**62` with these multiplicities.
     counts: npt.NDArray[np.int64] | None = None
+    # 1 where `pairs` are as above. Above 1 every ordered pair of distinct items has a path whose steps can be carried
+    # to some of `pairs`, and whose distances add up to at most this many times its own; rounded up.
+    stretch: float = 1.0
 
 
 class KnownRandomizer(Protocol):

@@ -17,6 +17,7 @@ Sums are raised by a bound of their rounding: ``K`` terms of relative error a fe
 
 import math
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,6 +32,8 @@ _UNIT = 2.0**-53
 """Half the spacing of doubles at 1."""
 _BLOCK = 1 << 17
 """Numbers of one block of pairs times outputs."""
+_FEW, _SOURCES = 4, 128
+"""Part of all pairs up to which products are made in blocks, and the first items of one."""
 _BINS = 64
 _BINNED_EXCESS = 0.05
 """Cells of the coarse grid, and what smoothing may add to the logarithm of a sum on it."""
@@ -66,9 +69,7 @@ class Screen:
         self._lone = weights[:, ~covered] * (copies[~covered] / SCALE)
         self._rows = weights[:, covered] @ (copies[covered] / SCALE)
         root = self._ratios * np.sqrt(self._mass)
-        # With symmetry few items are the first of a pair.
-        sources, own = _numbered(places[:, 0], len(named))
-        inner = (root[sources] @ root.T)[own, places[:, 1]]
+        inner = _inner(root, places)
         squares = np.einsum("xy,xy->x", root, root)
         slack = 4 * (len(below) + 8) * _UNIT
         both = squares[places[:, 0]] + squares[places[:, 1]]
@@ -242,6 +243,25 @@ def ordered_pairs(law: OutputLaw) -> Integers:
     if law.pairs is not None:
         return law.pairs
     return np.argwhere(~np.eye(len(law.weights), dtype=np.bool_))
+
+
+def _inner(root: Floats, places: Integers) -> Floats:
+    """Return the products of pairs of rows, shape (pairs,)."""
+    # With symmetry few items are the first of a pair.
+    sources, own = _numbered(places[:, 0], len(root))
+    if len(places) * _FEW > len(sources) * len(root):
+        return np.asarray((root[sources] @ root.T)[own, places[:, 1]], dtype=np.float64)
+    order = np.argsort(own, kind="stable")
+    ends = np.searchsorted(own[order], np.arange(0, len(sources) + _SOURCES, _SOURCES))
+    inner = np.empty(len(places))
+    # Near items have near numbers.
+    for start, stop in pairwise(ends):
+        some = order[start:stop]
+        first, second = places[some].T
+        low = (int(first.min()), int(second.min()))
+        block = root[low[0] : int(first.max()) + 1] @ root[low[1] : int(second.max()) + 1].T
+        inner[some] = block[first - low[0], second - low[1]]
+    return inner
 
 
 def _numbered(items: Integers, count: int) -> tuple[Integers, Integers]:
