@@ -251,7 +251,8 @@ def _strongest(
             best = candidate, found
         return _log_alpha(found)
 
-    if trial.law is None:
+    # A finite law would be made to see that it is there.
+    if not isinstance(trial, FiniteRandomizer) and trial.law is None:
         checked(sure)
         return best
     guess = _guessed(trial, sure, alpha, size, pooled, delta)
