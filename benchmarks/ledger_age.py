@@ -1,6 +1,6 @@
 """Time beside a ledger that has grown: opening a session, its first answer, and the next one.
 
-    python benchmarks/ledger_age.py [--entries 10 1000 20000 100000] [--repeats 3] [--postgres ADDRESS]
+    python benchmarks/ledger_age.py [--entries 10 1000 20000 100000] [--repeats 3] [--periods 52] [--postgres ADDRESS]
 
 Prints a Markdown table of CPU seconds of this process, best of the repetitions; with the address of a PostgreSQL
 database that holds no ledger, of ledgers made there and taken away again, and also seconds by the clock, which have the
@@ -27,12 +27,16 @@ from emdp.ledger.opening import copy_ledger
 from emdp.ledger.place import create_copy
 
 USERS = 1000
+PERIOD = "2026-W01"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entries", type=int, nargs="+", default=[10, 1000, 20_000, 100_000])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--periods", type=int, default=0, help="of a table with a budget per period as well; default: none"
+    )
     parser.add_argument("--postgres", help="address of a PostgreSQL database that holds no ledger")
     arguments = parser.parse_args()
     named = ("open, s", "first answer, s", "next answer, s")
@@ -42,10 +46,10 @@ def main() -> None:
     for count in arguments.entries:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "old.ledger"
-            grow(frame, path, count)
+            grow(frame, path, count, periods=arguments.periods)
             with at(path, arguments.postgres) as ledger:
-                before = times(frame, ledger)
-                rounds = [times(frame, ledger) for _ in range(arguments.repeats)]
+                before = times(frame, ledger, periods=arguments.periods)
+                rounds = [times(frame, ledger, periods=arguments.periods) for _ in range(arguments.repeats)]
             if count >= EVERY:
                 tell(f"{count:,}, without totals", before, arguments)
             tell(f"{count:,}", [min(column) for column in zip(*rounds, strict=True)], arguments)
@@ -73,37 +77,45 @@ def at(path: Path, address: str | None) -> Iterator[str]:
             connection.execute("DROP SCHEMA emdp_ledger CASCADE")
 
 
-def grow(frame: pl.DataFrame, path: Path, count: int) -> None:
-    """Make a ledger of one answer whose charge stands there until there are ``count`` entries."""
+def grow(frame: pl.DataFrame, path: Path, count: int, *, periods: int = 0) -> None:
+    """Make a ledger of one answer whose charge stands there until there are ``count`` entries, in some periods."""
     first = path.with_suffix(".first")
-    with session(frame, first) as own:
+    with session(frame, first, periods=periods) as own:
         own.mean(emdp.col("x"), alpha=1e-3)
         entries: tuple[Entry, ...] = own.ledger.entries()
     names = ("sequence", "time", "kind", "table", "text", "previous_hash", "hash")
     links = [Link(*(getattr(entry, name) for name in names)) for entry in entries]
     charge = next(link for link in links if link.kind == "charge")
+    payloads = [
+        charge.payload.replace(PERIOD, f"{2026 + number // 52}-W{number % 52 + 1:02}")
+        for number in range(max(periods, 1))
+    ]
     while len(links) < count:
-        links.append(next_link(links[-1], charge.time, "charge", charge.table, charge.payload))
+        payload = payloads[len(links) * len(payloads) // count]
+        links.append(next_link(links[-1], charge.time, "charge", charge.table, payload))
     create_copy(path, (tuple(links), ()))
 
 
-def session(frame: pl.DataFrame, path: Path | str) -> emdp.Session:
-    """Open a session on the ledger."""
+def session(frame: pl.DataFrame, path: Path | str, *, periods: int = 0) -> emdp.Session:
+    """Open a session on the ledger; with periods in one of them, of a table with a budget per period as well."""
     table = emdp.read(frame, user="user", space=emdp.Interval("x", 0, 1), users=USERS, name="visits", version="1")
-    return emdp.Session(table, budget=emdp.EmdDP(alpha=1e6), ledger=path)
+    if not periods:
+        return emdp.Session(table, budget=emdp.EmdDP(alpha=1e6), ledger=path)
+    both = (emdp.EmdDP(alpha=1e6), emdp.EmdDP(alpha=1e6, unit="period"))
+    return emdp.Session(table, budget=both, ledger=path, period=PERIOD)
 
 
 ALPHAS = itertools.count(1)
 
 
-def times(frame: pl.DataFrame, path: Path | str) -> tuple[float, ...]:
+def times(frame: pl.DataFrame, path: Path | str, *, periods: int = 0) -> tuple[float, ...]:
     """Return the CPU seconds of opening, of a first answer and of another one, and then those by the clock."""
     made: list[emdp.Session] = []
 
     def ask() -> object:
         return made[0].mean(emdp.col("x"), alpha=1e-3 + 1e-6 * next(ALPHAS))
 
-    found = [spent(step) for step in (lambda: made.append(session(frame, path)), ask, ask)]
+    found = [spent(step) for step in (lambda: made.append(session(frame, path, periods=periods)), ask, ask)]
     made[0].close()
     return (*(cpu for cpu, _ in found), *(wall for _, wall in found))
 

@@ -14,8 +14,17 @@ from emdp.base.errors import LedgerError, UsageError
 from emdp.budgets.declarations import Declaration, Held, check_apart, check_held, is_pinned
 from emdp.budgets.parts import begun_part, check_parts
 from emdp.budgets.promises import batch_of, check_budgets, declared_in
-from emdp.budgets.reservations import begun_account, held_from
-from emdp.budgets.spending import COPY, account_of, charges_of, check_periods, counts_in, event_of, payer_of
+from emdp.budgets.reservations import begun_account, begun_sources, held_from
+from emdp.budgets.spending import (
+    COPY,
+    account_of,
+    charges_of,
+    check_periods,
+    counts_in,
+    event_of,
+    payer_of,
+    sources_of,
+)
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.entries import end_of, later, of_kinds, of_table
 from emdp.privacy import Account, Budget, Event, Guarantee
@@ -25,6 +34,7 @@ from emdp.privacy.guarantees.kinds import is_by_source
 
 if TYPE_CHECKING:
     from emdp.budgets.lists import PeriodList
+    from emdp.privacy.account.periods import Sources
 
 __all__ = ["Accounts", "Limit", "Tags"]
 
@@ -85,6 +95,7 @@ class Accounts:
         self._begun: str | None = None
         self._is_apart = False
         self._known: dict[str, tuple[int, Account]] = {}
+        self._sources: dict[str, tuple[int, Sources | None]] = {}
         self._validated: list[Mapping[str, Any]] = []
         self._is_fresh = False
         self._found: Mapping[str, Any] | None = None
@@ -116,7 +127,7 @@ class Accounts:
         if entries is None:
             entries = self._entries()
         if is_by_source(budget.guarantee):
-            return account_of(budget, charges_of(entries), self.period)
+            return self.sources(budget, entries).account(self.period)
         if self.users is not None:
             return self.users.account(budget, entries)
         if self._identity.period is not None:
@@ -131,6 +142,14 @@ class Accounts:
             return account_of(budget, charges_of(entries))
         self._known[kind] = (max(last, end_of(entries)), account)
         return account
+
+    def sources(self, budget: Budget, entries: Sequence[Entry]) -> "Sources":
+        """Return a budget per period, or history, with what was charged to it for every period, in entries read."""
+        kind = budget.guarantee.kind_name
+        last, begun = self._sources.get(kind) or begun_sources(entries, budget)
+        found = sources_of(budget, charges_of(later(entries, last, "charge"), self.budgets), begun)
+        self._sources[kind] = (max(last, end_of(entries)), found)
+        return found
 
     def _entries(self) -> Sequence[Entry]:
         """Return the table's entries as they are now, the lists of the periods that they name looked at."""
@@ -251,7 +270,7 @@ class Accounts:
         for own in self.budgets:
             counted = [event for budget, event in due if counts_in(own, budget)]
             if counted:
-                check_periods(own, charges_of(entries), counted, None if self.period is None else [self.period])
+                check_periods(self.sources(own, entries), counted, None if self.period is None else [self.period])
 
     def _priced(self, events: Sequence[Event]) -> list[tuple[Budget, Event, list[int]]]:
         """Return, for each budget that pays, one event for all that it pays, and which these are."""

@@ -5,14 +5,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from emdp.base.errors import LedgerError
 from emdp.ledger import Entry
 from emdp.ledger.entries import View
 from emdp.privacy import Account, Budget
 
-__all__ = ["SUMS", "Key", "Left", "Sums", "carried_account", "carried_left", "carried_shown"]
+if TYPE_CHECKING:
+    from emdp.privacy.account.periods import Sources
+
+__all__ = ["SUMS", "Key", "Left", "Sums", "carried_account", "carried_left", "carried_shown", "carried_sources"]
 
 Read = TypeVar("Read")
 
@@ -43,13 +46,28 @@ def carried_account(entries: Sequence[Entry], budget: Budget) -> tuple[int, Acco
     True
     """
 
-    def read(own: Mapping[str, Any]) -> Account:
-        count, sums = own["count"], dict(zip(SUMS, _numbers(own[name] for name in SUMS), strict=True))
-        if type(count) is not int or count < 0:
+    return _stated(entries, budget, lambda own: _account(budget, own["count"], *(own[name] for name in SUMS)))
+
+
+def carried_sources(entries: Sequence[Entry], budget: Budget) -> "tuple[int, Sources] | None":
+    """Return what totals state of a budget per period, or history, and the sequence of their entry; else None."""
+    # Loaded where it is needed.
+    from emdp.privacy.account.periods import Sources
+
+    def read(own: Mapping[str, Any]) -> Sources:
+        told = own["sources"]
+        each = {name: _account(budget, *sums) for name, *sums in told["each"]}
+        if len(each) != len(told["each"]) or not all(isinstance(name, str) for name in each):
             raise ValueError
-        return Account(budget, count=count, **sums)
+        return Sources(budget, _account(budget, *told["every"]), each)
 
     return _stated(entries, budget, read)
+
+
+def _account(budget: Budget, count: object, *sums: object) -> Account:
+    if type(count) is not int or count < 0:
+        raise ValueError
+    return Account(budget, count=count, **dict(zip(SUMS, _numbers(sums), strict=True)))
 
 
 def carried_left(entries: Sequence[Entry], budget: Budget) -> tuple[int, Left] | None:

@@ -49,6 +49,7 @@ from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 if TYPE_CHECKING:
     from emdp.budgets.carried import Left
+    from emdp.privacy.account.periods import Sources
 
 __all__ = ["begun_account", "held_from", "left_of", "outstanding", "release", "reserve"]
 
@@ -244,6 +245,16 @@ def begun_account(entries: Sequence[Entry], budget: Budget) -> tuple[int, Accoun
 
         return carried_account(entries, budget) or (0, Account(budget))
     return 0, Account(budget)
+
+
+def begun_sources(entries: Sequence[Entry], budget: Budget) -> "tuple[int, Sources | None]":
+    """Return what totals state of a budget per period, or history, as :func:`begun_account` does; None without them."""
+    if isinstance(entries, View):
+        # Loaded where it is needed.
+        from emdp.budgets.carried import carried_sources
+
+        return carried_sources(entries, budget) or (0, None)
+    return 0, None
 
 
 def left_of(entries: Sequence[Entry], budget: Budget, known: "tuple[int, Left] | None" = None) -> "Left":

@@ -17,6 +17,7 @@ from emdp.ledger import Entry
 from emdp.ledger.chain import canonical_json
 from emdp.ledger.entries import later
 from emdp.privacy import Account, Budget, Event
+from emdp.privacy.guarantees.kinds import is_by_source
 from emdp.privacy.rounding import as_decimal, float_down, float_up
 
 __all__ = ["Shown", "followed", "shown_of"]
@@ -53,7 +54,10 @@ class Shown:
 
 
 def shown_of(entries: Sequence[Entry], budget: Budget) -> tuple[Account, Shown] | None:
-    """Return a budget's account and what is shown of it, by totals and the charges since; None where none state it."""
+    """Return a budget's account and what is shown of it, by totals and the charges since; None where none state it,
+    as of a budget per period or history, of which each step is another period's."""
+    if is_by_source(budget.guarantee):
+        return None
     begun, said = carried_account(entries, budget), carried_shown(entries, budget)
     if begun is None or said is None:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emdp.base.classes import dataclass
 from emdp.base.errors import LedgerError, UsageError
@@ -21,6 +21,9 @@ from emdp.privacy import Account, Budget, EmdDP, Event, conversion_factor, conve
 from emdp.privacy.account.restating import restated
 from emdp.privacy.guarantees.kinds import is_by_source, is_per_history
 from emdp.privacy.rounding import as_decimal, float_down, float_up
+
+if TYPE_CHECKING:
+    from emdp.privacy.account.periods import Sources
 
 __all__ = [
     "Charge",
@@ -40,6 +43,7 @@ __all__ = [
     "field_of",
     "list_of",
     "payer_of",
+    "sources_of",
 ]
 
 _sorted = json.JSONEncoder(sort_keys=True).encode
@@ -185,34 +189,40 @@ def list_of(entry: Entry) -> Mapping[str, Any]:
     return found if isinstance(found, dict) and isinstance(found.get("users"), str) else {}
 
 
-def check_periods(
-    budget: Budget, charges: Iterable[Charge], events: Sequence[Event], periods: Sequence[str] | None
-) -> None:
+def sources_of(budget: Budget, charges: Iterable[Charge], begun: "Sources | None" = None) -> "Sources":
+    """Return a budget per period, or history, with charges for every period; begun with what was charged before."""
+    # Loaded where it is needed.
+    from emdp.privacy.account.periods import SourceCharge, Sources
+
+    own = [SourceCharge(charge.event, charge.periods) for charge in charges if charge.budget == budget]
+    return (begun or Sources(budget, Account(budget))).after(own)
+
+
+def check_periods(sources: "Sources", events: Sequence[Event], periods: Sequence[str] | None) -> None:
     """Raise ``BudgetExceededError`` unless a budget per period, or history, covers further events in some periods.
 
     None: of which nobody knows the period, so that they must fit into each, and into those that no charge names yet; a
     budget per history pays for none of these.
     """
     # Loaded where it is needed.
-    from emdp.privacy.account.periods import SourceCharge, check_history, period_account
+    from emdp.privacy.account.periods import check_history
 
-    own = [SourceCharge(charge.event, charge.periods) for charge in charges if charge.budget == budget]
-    named = {name: None for charge in own for name in charge.periods or ()}
-    if both := meeting(periods or (), named):
+    if both := meeting(periods or (), sources.each):
         raise UsageError(
             f"period {both[0]} has days in common with {both[1]}, and a budget per period counts them apart; ask for "
             "periods that have no day in common."
         )
-    if is_per_history(budget.guarantee):
+    if is_per_history(sources.budget.guarantee):
         if periods is None:
             raise UsageError(
                 "period is missing, and the table has a budget per history, whose answers each read one period; open "
                 "the session with period=, on the table whose budget it is."
             )
-        check_history(budget, own, events, periods)
+        check_history(sources, events, periods)
         return
-    for name in (None, *named) if periods is None else periods:
-        account = period_account(budget, own, name)
+    accounts = (sources.every, *sources.each.values())
+    for own in accounts if periods is None else map(sources.account, periods):
+        account = own
         for event in events:
             account = account.charge(event)
 

@@ -183,9 +183,9 @@ class StreamBill:
         if not is_by_source(self.payer.guarantee):
             self.accounts.available(self.payer, entries, reserve=reserve).charge(self.event)
         for own in self.counting:
-            charges = charges_of(entries)
+            sources = self.accounts.sources(own, entries)
             for part in self._of(own):
-                check_periods(own, charges, [part.event], part.periods)
+                check_periods(sources, [part.event], part.periods)
 
     def charged(self) -> tuple[tuple[Budget, Guarantee, int], ...]:
         """Return each budget that it counts in, with what that is charged, in so many periods each; 0: once."""

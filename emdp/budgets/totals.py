@@ -11,7 +11,8 @@ of reservations is what all entries leave outstanding.
 
 *Proof.* An account is a function of its budget and of its charges in their order, and each charge changes the sums by
 what they and the charge alone say (:meth:`emdp.privacy.Account.replay`). So the sums after the first ``k`` charges,
-stated exactly, and the charges after them give what all charges give. What is outstanding after an entry is likewise a
+stated exactly, and the charges after them give what all charges give; so do those of every period
+(:class:`emdp.privacy.account.periods.Sources`). What is outstanding after an entry is likewise a
 function of what was before it and of the entry (:func:`emdp.budgets.reservations.left_of`). By induction over the
 totals entries each states what the entries alone give. Hypotheses: the numbers are exact; the budget is the same to
 the letter, or all is read; a totals entry is written only if no other came since it was made, inside the ledger's
@@ -24,9 +25,9 @@ from typing import Any
 
 from emdp.base.errors import LedgerError
 from emdp.budgets.carried import SUMS, Left, carried_shown
-from emdp.budgets.reservations import begun_account, left_of
+from emdp.budgets.reservations import begun_account, begun_sources, left_of
 from emdp.budgets.shown import Shown, followed
-from emdp.budgets.spending import COPY, budgets_of, list_of, payer_of
+from emdp.budgets.spending import COPY, budgets_of, charges_of, list_of, payer_of, sources_of
 from emdp.ledger import Entry, Ledger
 from emdp.ledger.chain import canonical_json
 from emdp.ledger.entries import EntryIndex, View, end_of, later, of_table, tables_of
@@ -39,8 +40,14 @@ __all__ = ["check_totals", "state_totals", "totals_of"]
 LONGEST = 190
 """Digits of a stated number; a server's ledger takes no entry with 400 in a row."""
 
-Known = dict[str, tuple[int, Account, Shown | None, Left]]
-"""A sequence, with the account, what is shown of it and what is outstanding there, by budget as text."""
+LONGEST_SOURCES = 60_000
+"""Characters of what is stated of all periods; of a table with more of them the charges are read."""
+
+State = tuple[int, Any, Left]
+"""A sequence; the account and what is shown of it there, or what every period was charged; what is outstanding."""
+
+Known = dict[str, State]
+"""What was added up before, by budget as text."""
 
 
 def state_totals(ledger: Ledger, table: str) -> None:
@@ -115,40 +122,68 @@ def check_totals(entries: Iterable[Entry]) -> int:
 def _totals(entries: Sequence[Entry], known: Known) -> dict[str, Any] | None:
     """Return what is to be stated; ``known`` has what was added up before, and gets what is added up now."""
     budgets = budgets_of(entries)
-    if any(is_by_source(budget.guarantee) for budget in budgets):
-        return None
     names = [budget.guarantee.kind_name for budget in budgets]
     found = []
     for budget in budgets:
         key = canonical_json(budget.to_json())
-        last, account, shown, held = known.get(key) or (*_begun(entries, budget), None)
+        before = known.get(key)
+        is_sourced = is_by_source(budget.guarantee)
+        last = before[0] if before else (begun_sources if is_sourced else begun_account)(entries, budget)[0]
         charges = later(entries, last, "charge")
         try:
             # Earlier versions named a budget by its place; a charge to no budget is refused by whoever reads it.
             if any(list_of(entry) or payer_of(entry) not in names for entry in charges):
                 return None
-            account, more = followed(account, shown or Shown({}), charges)
+            paid, own = (_sourced if is_sourced else _summed)(entries, budget, charges, before)
         except LedgerError:
             # Of an earlier version, whose charges may be told otherwise.
             return None
-        shown = None if shown is None else more
-        left = left_of(entries, budget, None if held is None else (last, held))
-        known[key] = (end_of(entries), account, shown, left)
-        numbers = {name: getattr(account, name) for name in SUMS}
-        if any(len(str(number)) > LONGEST for number in (*numbers.values(), *chain.from_iterable(left.values()))):
-            return None
-        own: dict[str, Any] = {name: str(number) for name, number in numbers.items()}
+        left = left_of(entries, budget, None if before is None else (last, before[-1]))
+        known[key] = (end_of(entries), paid, left)
         own["held"] = {name: [str(level), str(delta)] for name, (level, delta) in left.items()}
-        own["shown"] = None if shown is None else shown.to_json()
-        found.append({"budget": budget.to_json(), "count": account.count, **own})
+        if not _is_short(own):
+            return None
+        found.append({"budget": budget.to_json(), **own})
     return {"budgets": found}
 
 
-def _begun(entries: Sequence[Entry], budget: Budget) -> tuple[int, Account, Shown | None]:
-    """Return what totals state, and where they stand; nothing at 0 where they do not."""
-    last, account = begun_account(entries, budget)
-    said = carried_shown(entries, budget) if last else ({}, ())
-    return last, account, None if said is None else Shown(*said)
+def _summed(
+    entries: Sequence[Entry], budget: Budget, charges: Sequence[Entry], before: "State | None"
+) -> tuple[Any, dict[str, Any]]:
+    """Return a budget's account and what is shown of it after charges, and both as they are stated."""
+    if before is None:
+        last, account = begun_account(entries, budget)
+        said = carried_shown(entries, budget) if last else ({}, ())
+        shown = None if said is None else Shown(*said)
+    else:
+        account, shown = before[1]
+    account, more = followed(account, shown or Shown({}), charges)
+    shown = None if shown is None else more
+    sums = {name: str(getattr(account, name)) for name in SUMS}
+    return (account, shown), {"count": account.count, **sums, "shown": None if shown is None else shown.to_json()}
+
+
+def _sourced(
+    entries: Sequence[Entry], budget: Budget, charges: Sequence[Entry], before: "State | None"
+) -> tuple[Any, dict[str, Any]]:
+    """Return what was charged to a budget per period, or history, for every period, and the same as it is stated."""
+    begun = begun_sources(entries, budget)[1] if before is None else before[1]
+    sources = sources_of(budget, charges_of(charges, budgets_of(entries)), begun)
+    each = [[name, *_sums(account)] for name, account in sources.each.items()]
+    return sources, {"sources": {"every": _sums(sources.every), "each": each}}
+
+
+def _sums(account: Account) -> list[Any]:
+    return [account.count, *(str(getattr(account, name)) for name in SUMS)]
+
+
+def _is_short(own: Mapping[str, Any]) -> bool:
+    """Say whether what is stated of a budget is short enough for an entry: each number, and all of them."""
+    told = own.get("sources") or {"every": [], "each": []}
+    numbers = [own.get(name, "") for name in SUMS]
+    numbers += [number for sums in (told["every"], *told["each"]) for number in sums]
+    numbers += chain.from_iterable(own["held"].values())
+    return all(len(str(number)) <= LONGEST for number in numbers) and len(canonical_json(told)) <= LONGEST_SOURCES
 
 
 def _agrees(stated: object, right: Mapping[str, Any] | None) -> bool:

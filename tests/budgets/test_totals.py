@@ -21,12 +21,15 @@ from emdp.ledger import Entry, open_ledger, read_ledger, stored
 from emdp.ledger.chain import Link, canonical_json, next_link
 from emdp.ledger.entries import READ, View, end_of, later, of_kinds
 from emdp.privacy import Budget, EmdDP, GaussianEvent, GuaranteeEvent, UserDP
+from emdp.privacy.guarantees.kinds import is_by_source
 from tests.ledger.test_sqlite import rewrite
 
 PLAIN = (Budget(EmdDP(40.0, 1e-5), 0.5), Budget(UserDP(3.0)), Budget(UserDP(6.0, neighbours="remove")))
 NOISE = {"sigma": 8.0, "sensitivity": 1.0, "grid": 2.0**-60, "slack_epsilon": 0.0, "slack_delta": 1e-18}
 GAUSSIAN = GaussianEvent(1.0, 1e-7, 2, **NOISE)
-APART = (Budget(EmdDP(40.0)), Budget(EmdDP(4.0, unit="period")))
+APART = (Budget(EmdDP(40.0, 1e-5), 0.5), Budget(EmdDP(4.0, 1e-5, unit="period"), 0.5))
+YEARS = (Budget(EmdDP(60.0, unit="history", periods=3)), Budget(EmdDP(9.0, unit="period")))
+PERIODS = (None, "W1", "W2", "W3")
 
 
 @pytest.fixture
@@ -59,10 +62,12 @@ def events(rng):
 
 def act(rng, ledger, place):
     """Write something, by an object that may know the chain or begin at its totals."""
-    name, budgets = rng.choice((("visits", PLAIN[:2]), ("shops", PLAIN[:1]), ("weeks", APART)))
+    tables = (("visits", PLAIN[:2]), ("shops", PLAIN[:1]), ("weeks", APART), ("years", YEARS))
+    name, budgets = rng.choice(tables)
     with suppress(BudgetExceededError, UsageError):
         found = budgets_of(ledger.entries(name)) or budgets
-        accounts = session(ledger, name, found, "W1" if name == "weeks" else None)
+        period = rng.choice(PERIODS) if name in {"weeks", "years"} else None
+        accounts = session(ledger, name, found, period)
         match rng.randrange(12):
             case 0:
                 reserve(ledger, name, rng.choice("ab"), EmdDP(rng.randrange(1, 300) / 100))
@@ -71,7 +76,7 @@ def act(rng, ledger, place):
             case 2:
                 redeclare_budgets(ledger, name, (*found, Budget(UserDP(6.0, neighbours="remove"))))
             case 3:
-                accounts.begin(f"v{place}", lambda: ((f"m{place}",),) * 3, lambda: (name,))
+                accounts.begin(f"v{place}", lambda: ((f"m{place}",),) * 3, lambda: (f"{name} {period}",))
             case 4:
                 ledger.append("answer", name, {"query": "q", "charge": 1, "question": ""}, content=f"answer {place}")
             case 5:
@@ -115,22 +120,26 @@ def test_whatever_is_written_totals_and_the_rest_give_what_all_entries_give(path
                 )  # fmt: skip
                 held = right.replay(held_from(own, budget, None))
                 assert accounts.available(budget, view) == held
+                for period in PERIODS if is_by_source(budget.guarantee) else ():
+                    right = account_of(budget, charges_of(own), period)
+                    assert session(begun, name, budgets, period).account(budget, view) == right
         for own, right in zip(spending_of(read_ledger(path).view()), spending_of(known), strict=True):
             # Of steps in a row of one day the last one.
             last = tuple({label: (label, level) for label, level in right.steps}.values())
             assert own in (right, replace(right, steps=last))
         assert begun.entries() == known
         assert begun.verify() == (known[-1].sequence, known[-1].hash)
-    assert partial == {"visits", "shops"}
+    assert partial >= {"visits", "weeks"}
     assert check_totals(known) >= 3
-    stated = [
-        entry.payload["tables"]["weeks"] for entry in of_kinds(known, "totals") if "weeks" in entry.payload["tables"]
-    ]
-    assert set(stated) == {None}
+    stated = [entry.payload["tables"].get("weeks") for entry in of_kinds(known, "totals")]
+    told = [budget["sources"]["each"] for own in stated if own for budget in own["budgets"] if "sources" in budget]
+    assert any(told)
 
 
 def grown(path, count=12):
     with open_ledger(path) as ledger:
+        for period in ("W2", "W1", None):
+            spend(session(ledger, "weeks", APART, period), GuaranteeEvent(EmdDP(0.25)))
         accounts = session(ledger)
         reserve(ledger, "visits", "weekly", EmdDP(2.0))
         for _ in range(count):
@@ -180,7 +189,23 @@ def forgeries():
     def shown(own):
         own["tables"]["visits"]["budgets"][0]["shown"]["sums"][0][3] += 1
 
-    return {"shown": shown, "spent": spent, "second": second, "held": held, "count": count, "table": table}
+    def weeks(own):
+        return own["tables"]["weeks"]["budgets"][1]["sources"]
+
+    def period(own):
+        weeks(own)["each"][0][2] = "0"
+
+    def periods(own):
+        del weeks(own)["each"][1]
+
+    def to_come(own):
+        weeks(own)["every"][1] = "0"
+
+    def order(own):
+        weeks(own)["each"].reverse()
+
+    forged = {"period": period, "periods": periods, "period to come": to_come, "order of periods": order}
+    return {**forged, "shown": shown, "spent": spent, "second": second, "held": held, "count": count, "table": table}
 
 
 @pytest.mark.quarter
@@ -227,7 +252,7 @@ def test_a_charge_that_was_taken_out_or_changed_counts_all_the_same(path):
         right = session(ledger).account(PLAIN[0])
         floor = ledger.view("visits").floor
     links = links_of(path)
-    first = next(link for link in links if link.kind == "charge")
+    first = next(link for link in links if (link.kind, link.table) == ("charge", "visits"))
     assert first.sequence < floor
     rewrite(path, ("UPDATE event SET payload = '{}' WHERE sequence = ?", (first.sequence,)))
     with open_ledger(path) as ledger:

@@ -48,8 +48,8 @@ at distance 0, the month at a sixth of ``d(a, b)``.
 *References.* elsewhere-periods-continual.md B1.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from fractions import Fraction
 
 from emdp.base.classes import dataclass
@@ -59,7 +59,7 @@ from emdp.privacy.account.filter import Account
 from emdp.privacy.events.base import Event
 from emdp.privacy.guarantees.kinds import EmdDP, is_per_history, is_per_period
 
-__all__ = ["SourceCharge", "check_history", "history_account", "largest_account", "period_account"]
+__all__ = ["SourceCharge", "Sources", "check_history", "history_account", "largest_account", "period_account"]
 
 
 @dataclass(frozen=True)
@@ -117,24 +117,89 @@ def history_account(budget: Budget, charges: Iterable[SourceCharge], periods: Se
     >>> [history_account(year, charges, names).spent.alpha for names in (["W1"], ["W3"], None)]
     [156.0, 0.0, 260.0]
     """
-    each: dict[str, Account] = {}
-    shared = Account(budget)
-    for charge in charges:
-        names = charge.periods or ()
-        if not names:
-            raise LedgerError(
-                f"a charge of the ledger is of no period, as {budget.guarantee} needs; restore it from a copy that "
-                "verifies."
-            )
-        before = _together(shared, [each.get(name, Account(budget)) for name in names])
-        after = before.paid(charge.event)
-        level, square = after.level - before.level, after.square - before.square
-        for name in names:
-            own = each.get(name, Account(budget))
-            each[name] = replace(own, level=own.level + level, square=own.square + square)
-        # Deltas and slacks are those of all charges, whatever their period.
-        shared = replace(after, level=Fraction(0), square=Fraction(0))
-    return _together(shared, [each[name] for name in (each if periods is None else periods) if name in each])
+    return Sources(budget, Account(budget)).after(charges).account_of(periods)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A budget per period, or history, with what was charged to it so far, for every period at once.
+
+    A function of what it was and of further charges, so that a ledger's totals may state it
+    (:mod:`emdp.budgets.totals`). It is what the functions here find in all charges.
+
+    *Proof.* Per period: the charges that count for a period are, in order, those that name it and those that name none;
+    of a period that no charge named before they are those that name none, which ``every`` has. Each account is replayed
+    with those of the further charges that count for its period. Per history: the sums of each period and the shared
+    ones change by what they and the charge alone say. ∎
+
+    >>> from emdp.privacy.events.table import GuaranteeEvent
+    >>> def charge(alpha, *periods):
+    ...     return SourceCharge(GuaranteeEvent(EmdDP(alpha)), periods or None)
+    >>> budget = Budget(EmdDP(10.0, unit="period"))
+    >>> found = Sources(budget, Account(budget)).after([charge(1.0, "W1"), charge(1.0)]).after([charge(2.0, "W2")])
+    >>> [found.account(name).spent.alpha for name in ("W1", "W2", "W3", None)]
+    [2.0, 3.0, 1.0, 3.0]
+    """
+
+    budget: Budget
+    every: Account  # Of a period that no charge names; of a history what all its periods share
+    # Of the periods that charges name, in the order of the first of each; of a history their levels and squares.
+    each: Mapping[str, Account] = field(default_factory=dict)
+
+    def after(self, charges: Iterable[SourceCharge]) -> "Sources":
+        """Return it after further charges.
+
+        Raises
+        ------
+        LedgerError
+            If they are more than the budget covers in any period, or one names no period of a history.
+        """
+        return self._of_history(charges) if is_per_history(self.budget.guarantee) else self._of_periods(charges)
+
+    def account(self, period: str | None) -> Account:
+        """Return the account of a period; None: of the one that cost most, or of all of a history."""
+        if is_per_history(self.budget.guarantee):
+            return self.account_of(None if period is None else [period])
+        if period is not None:
+            return self.each.get(period, self.every)
+        return max((self.every, *self.each.values()), key=lambda account: account.spent.level)
+
+    def account_of(self, periods: Sequence[str] | None) -> Account:
+        """Return the account of some periods of a history: the dearest, deltas and slacks for all."""
+        names = self.each if periods is None else periods
+        return _together(self.every, [self.each[name] for name in names if name in self.each])
+
+    def _of_periods(self, charges: Iterable[SourceCharge]) -> "Sources":
+        begun: dict[str | None, Account] = {None: self.every}
+        begun.update(self.each)
+        events: dict[str | None, list[Event]] = {name: [] for name in begun}
+        for charge in charges:
+            for name in dict.fromkeys(charge.periods or ()):
+                if name not in begun:
+                    begun[name], events[name] = self.every, list(events[None])
+            for counted in events if charge.periods is None else dict.fromkeys(charge.periods):
+                events[counted].append(charge.event)
+        found = {name: account.replay(events[name]) for name, account in begun.items()}
+        return replace(self, every=found[None], each={name: own for name, own in found.items() if name is not None})
+
+    def _of_history(self, charges: Iterable[SourceCharge]) -> "Sources":
+        each, shared, empty = dict(self.each), self.every, Account(self.budget)
+        for charge in charges:
+            names = charge.periods or ()
+            if not names:
+                raise LedgerError(
+                    f"a charge of the ledger is of no period, as {self.budget.guarantee} needs; restore it from a copy "
+                    "that verifies."
+                )
+            before = _together(shared, [each.get(name, empty) for name in names])
+            after = before.paid(charge.event)
+            level, square = after.level - before.level, after.square - before.square
+            for name in names:
+                own = each.get(name, empty)
+                each[name] = replace(own, level=own.level + level, square=own.square + square)
+            # Deltas and slacks are those of all charges, whatever their period.
+            shared = replace(after, level=Fraction(0), square=Fraction(0))
+        return replace(self, every=shared, each=each)
 
 
 def _together(shared: Account, accounts: Iterable[Account]) -> Account:
@@ -144,29 +209,27 @@ def _together(shared: Account, accounts: Iterable[Account]) -> Account:
     return replace(shared, level=level, square=max((own.square for own in listed), default=Fraction(0)))
 
 
-def check_history(
-    budget: Budget, charges: Sequence[SourceCharge], events: Sequence[Event], periods: Sequence[str]
-) -> None:
+def check_history(sources: Sources, events: Sequence[Event], periods: Sequence[str]) -> None:
     """Raise ``BudgetExceededError`` unless a budget per history covers events that read these periods.
 
     >>> from emdp.privacy.events.table import GuaranteeEvent
-    >>> year = Budget(EmdDP(4.0, unit="history", periods=2))
-    >>> check_history(year, [], [GuaranteeEvent(EmdDP(2.0))], ["W1"])
-    >>> check_history(year, [], [GuaranteeEvent(EmdDP(0.1))], ["W1", "W2", "W3"])
+    >>> budget = Budget(EmdDP(4.0, unit="history", periods=2))
+    >>> year = Sources(budget, Account(budget))
+    >>> check_history(year, [GuaranteeEvent(EmdDP(2.0))], ["W1"])
+    >>> check_history(year, [GuaranteeEvent(EmdDP(0.1))], ["W1", "W2", "W3"])
     Traceback (most recent call last):
     emdp.base.errors.BudgetExceededError: the budget is of a history of 2 periods, and W3 would be one more; ask for \
 periods that have answers, or declare a budget for more periods.
     """
-    stated = budget.guarantee
+    stated, known = sources.budget.guarantee, sources.each
     most = stated.periods or 0 if isinstance(stated, EmdDP) else 0
-    known = dict.fromkeys(name for charge in charges for name in charge.periods or ())
     new, left = [name for name in dict.fromkeys(periods) if name not in known], max(most - len(known), 0)
     if len(new) > left:
         raise BudgetExceededError(
             f"the budget is of a history of {most} periods, and {new[left]} would be one more; ask for periods that "
             "have answers, or declare a budget for more periods."
         )
-    account = history_account(budget, charges, periods)
+    account = sources.account_of(periods)
     for event in events:
         account = account.charge(event)
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,13 +12,27 @@ from scipy.optimize import linear_sum_assignment
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
 from emdp.mechanisms.streams.mechanism import StreamMechanism
 from emdp.mechanisms.streams.strategy import SCALE, Strategy
-from emdp.privacy import Budget, EmdDP, GaussianEvent, GuaranteeEvent, UserDP, convert, converts_to, guarantee_from_json
-from emdp.privacy.account.periods import SourceCharge, check_history, history_account
+from emdp.privacy import (
+    Account,
+    Budget,
+    EmdDP,
+    GaussianEvent,
+    GuaranteeEvent,
+    UserDP,
+    convert,
+    converts_to,
+    guarantee_from_json,
+)
+from emdp.privacy.account.periods import SourceCharge, Sources, check_history, history_account
 from emdp.privacy.calibration import gaussian_delta
 
 
 def history(alpha: float, periods: int, delta: float = 0.0) -> Budget:
     return Budget(EmdDP(alpha, delta, unit="history", periods=periods))
+
+
+def charged(budget: Budget, charges: Sequence[SourceCharge]) -> Sources:
+    return Sources(budget, Account(budget)).after(charges)
 
 
 def charge(alpha: float, *periods: str, delta: float = 0.0) -> SourceCharge:
@@ -108,7 +123,7 @@ def test_deltas_and_slacks_are_those_of_all_periods() -> None:
     found = history_account(history(100.0, 2, 1e-6), charges, ["W1"])
     assert (found.spent.level, found.spent.delta, found.slack_epsilon) == (2.0, 2e-9, 2e-6)
     with pytest.raises(BudgetExceededError):
-        check_history(history(100.0, 2, 2e-9), charges, [GuaranteeEvent(EmdDP(0.1, 1e-10))], ["W1"])
+        check_history(charged(history(100.0, 2, 2e-9), charges), [GuaranteeEvent(EmdDP(0.1, 1e-10))], ["W1"])
 
 
 def test_squares_of_gaussian_noise_are_the_largest_period_s() -> None:
@@ -129,11 +144,26 @@ def test_squares_of_gaussian_noise_are_the_largest_period_s() -> None:
 
 def test_a_history_has_no_further_period() -> None:
     charges = [charge(1.0, "W1"), charge(1.0, "W2")]
-    check_history(history(100.0, 2), charges, [GuaranteeEvent(EmdDP(1.0))], ["W2"])
+    check_history(charged(history(100.0, 2), charges), [GuaranteeEvent(EmdDP(1.0))], ["W2"])
     with pytest.raises(BudgetExceededError, match="W3"):
-        check_history(history(100.0, 2), charges, [GuaranteeEvent(EmdDP(0.1))], ["W3"])
+        check_history(charged(history(100.0, 2), charges), [GuaranteeEvent(EmdDP(0.1))], ["W3"])
     with pytest.raises(BudgetExceededError, match="W3"):
-        check_history(history(100.0, 3), charges[:1], [GuaranteeEvent(EmdDP(0.1))], ["W1", "W2", "W4", "W3"])
+        check_history(charged(history(100.0, 3), charges[:1]), [GuaranteeEvent(EmdDP(0.1))], ["W1", "W2", "W4", "W3"])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_in_pieces_or_at_once_a_history_has_the_same(seed: int) -> None:
+    draw = random.Random(seed)
+    budget = Budget(EmdDP(600.0, 1e-4, unit="history", periods=4), gaussian_share=0.5)
+    gaussian = GaussianEvent(10.0, 1e-6, 1, 1.0, 0.1, 2.0**-40, 1e-11, 1e-30)
+    events = [GuaranteeEvent(EmdDP(0.25, 1e-9), "one", slack_epsilon=1e-9), GuaranteeEvent(EmdDP(0.7)), gaussian]
+    names = [("W1",), ("W2",), ("W3", "W4"), ("W1", "W3")]
+    charges = [SourceCharge(draw.choice(events), draw.choice(names)) for _ in range(30)]
+    for place in range(0, 30, 7):
+        found = charged(budget, charges[:place]).after(charges[place:])
+        assert found == charged(budget, charges)
+        for period in ("W1", "W4", "W9", None):
+            assert found.account(period) == history_account(budget, charges, None if period is None else [period])
 
 
 def test_a_charge_of_no_period_is_none_of_it() -> None:

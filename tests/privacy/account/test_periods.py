@@ -2,13 +2,25 @@
 
 import itertools
 import math
+import random
 
 import polars as pl
 import pytest
 
 from emdp.base.errors import BudgetExceededError, LedgerError, UsageError
-from emdp.privacy import Budget, EmdDP, GuaranteeEvent, UserDP, convert, converts_to, guarantee_from_json, paying
-from emdp.privacy.account.periods import SourceCharge, largest_account, period_account
+from emdp.privacy import (
+    Account,
+    Budget,
+    EmdDP,
+    GaussianEvent,
+    GuaranteeEvent,
+    UserDP,
+    convert,
+    converts_to,
+    guarantee_from_json,
+    paying,
+)
+from emdp.privacy.account.periods import SourceCharge, Sources, largest_account, period_account
 from emdp.privacy.calibration import gaussian_delta, gaussian_mu
 from emdp.spaces import Interval
 from emdp.transport import d_em
@@ -61,6 +73,33 @@ class TestUnits:
             period_account(PER_PERIOD, charges, "never seen").charge(charge(1.0).event)
         with pytest.raises(LedgerError):
             period_account(PER_PERIOD, [*charges, charge(1.0, "W1")], "W1")
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_in_pieces_or_at_once_every_period_has_what_its_own_charges_give(self, seed: int) -> None:
+        draw = random.Random(seed)
+        budget = Budget(EmdDP(60.0, 1e-4, unit="period"), gaussian_share=0.5)
+        names = ("W1", "W2", "W3", "W4")
+        chosen = [None, *((name,) for name in names), ("W2", "W3"), ("W4", "W1", "W4")]
+        gaussian = GaussianEvent(1.0, 1e-7, 1, 8.0, 1.0, 2.0**-60, 0.0, 1e-18)
+        events = [GuaranteeEvent(EmdDP(draw.randrange(1, 9) / 10, 1e-9)), GuaranteeEvent(EmdDP(0.3)), gaussian]
+        charges = [SourceCharge(draw.choice(events), draw.choice(chosen)) for _ in range(40)]
+        found, place = Sources(budget, Account(budget)), 0
+        while place < len(charges):
+            step = draw.randrange(1, 12)
+            found, place = found.after(charges[place : place + step]), place + step
+            known = charges[:place]
+            for name in (*names, "W9"):
+                assert found.account(name) == period_account(budget, known, name)
+            assert found.every == period_account(budget, known, None)
+            assert found.account(None) == largest_account(budget, known)
+            assert list(found.each) == list(dict.fromkeys(own for one in known for own in one.periods or ()))
+
+    def test_more_than_a_period_has_is_refused(self) -> None:
+        begun = Sources(PER_PERIOD, Account(PER_PERIOD)).after([charge(99.0, "W1"), charge(1.0)])
+        for further in (charge(0.5, "W1"), charge(0.5)):
+            with pytest.raises(LedgerError):
+                begun.after([further])
+        assert begun.after([charge(99.0, "W2")]).account("W2").remaining.level == 0.0
 
     @pytest.mark.parametrize("periods", [2, 7, 52])
     @pytest.mark.parametrize(("level", "delta"), [(0.1, 1e-3), (1.0, 1e-6), (8.0, 1e-9)])
