@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -165,8 +166,12 @@ LAZY = (
 
 FILES = sorted(path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).parts[0].startswith("_"))
 SOURCES = {path: path.read_text() for path in ROOT.rglob("*.py")}
-TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
 """Each file is read once, and each test goes through all of them: as a case of its own each would be thousands."""
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(SOURCES[path])
 
 
 def _name(path: Path) -> str:
@@ -180,7 +185,7 @@ def _layer(path: Path) -> str:
 
 def _imports(path: Path) -> list[tuple[str, int]]:
     found = []
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -200,7 +205,7 @@ MODULES = {
 def _imported_modules(path: Path) -> set[str]:
     """Return the modules of emdp that a file names in an import: anywhere, also in functions and for types alone."""
     found = set()
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -277,7 +282,7 @@ def test_no_file_draws_randomness_outside_the_noise_module() -> None:
 def test_files_and_functions_stay_small() -> None:
     wrong = [f"{_name(path)}: above 400 lines it does a second thing" for path in FILES if _lines(path) > 400]
     for path in FILES:
-        for node in ast.walk(TREES[path]):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.FunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
@@ -303,7 +308,7 @@ def test_floats_are_added_by_fsum() -> None:
     # Python's own sum of floats rounds after each term up to 3.11, and compensates from 3.12 on.
     found = {}
     for path in FILES:
-        calls = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(_tree(path)) if isinstance(node, ast.Call)]
         sums = {ast.unparse(call) for call in calls if ast.unparse(call.func) == "sum" and not _is_exact(call)}
         if sums:
             found[_name(path).removesuffix(".py")] = sums
