@@ -58,8 +58,8 @@ _LARGEST_WORK = 2**33
 _BLOCK_BITS, _BLOCK_ROWS = 2**25, 256
 # Bits drawn together, a byte each, and least users: every place is drawn for all of them at once.
 
-_FEWEST_DRAWS = 2**22
-# Draws of a tally from which on it takes longer than that without sets.
+_FEWEST_DRAWS, _FEWEST_FOR_EACH = 2**21, 2**12
+# Draws of a tally, in all and for each item, from which on it takes longer than that without sets.
 
 
 class SubsetOracle(BitsOracle):
@@ -113,7 +113,8 @@ class SubsetOracle(BitsOracle):
                 "ProjectiveOracle or UnaryOracle, which are as accurate for many items."
             )
         items = bags.draw_items()
-        if items.size * self.size >= _FEWEST_DRAWS and self.items <= MAX_PLACES:
+        is_large = items.size * self.size >= max(_FEWEST_DRAWS, _FEWEST_FOR_EACH * self.items)
+        if is_large and self.items <= MAX_PLACES:
             return self._draw_counts(items)
         total = np.zeros(self.items, dtype=np.int64)
         for start in range(0, items.size, self._block):

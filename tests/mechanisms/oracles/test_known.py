@@ -341,6 +341,7 @@ class TestSubset:
     def test_a_tally_without_sets_has_the_law_of_messages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of two users, by all pairs of sets; a law with 0.7 or 1.3 times the chance of one's own item fails."""
         monkeypatch.setattr(subset, "_FEWEST_DRAWS", 0)
+        monkeypatch.setattr(subset, "_FEWEST_FOR_EACH", 0)
         oracle, own = SubsetOracle(5, 2, 0.5), (0, 3)
         assert oracle.size == 2
         sets = list(itertools.combinations(range(5), 2))
@@ -371,7 +372,7 @@ class TestSubset:
     def test_a_large_tally_decodes_to_the_expected_error(self) -> None:
         items, users = 300, 60_000
         oracle = SubsetOracle(items, users, 1.0)
-        assert users * oracle.size > subset._FEWEST_DRAWS
+        assert users * oracle.size > max(subset._FEWEST_DRAWS, subset._FEWEST_FOR_EACH * oracle.items)
         codes = np.arange(users) % 7
         truth = np.bincount(codes, minlength=items) / users
         with seeded(3):
