@@ -304,7 +304,7 @@ def _figures(outcome: EntryOutcome, name: str) -> tuple[_Figure, ...]:
     names = [column.name for column in answer.columns]
     more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
     caption = CAPTIONS[chosen].format(names=", ".join(names[:FEW_NAMES]) + more)
-    # of several parts, and of pairs, the released shares themselves are drawn
+    # of several parts without a map, and of pairs, the released shares themselves are drawn
     caption += "" if drawn.equals(answer.frame) else FITTED
     return (_figure(picture, caption, name), *lines)
 

@@ -11,6 +11,7 @@ from emdp.base.classes import dataclass
 from emdp.base.errors import UsageError
 from emdp.estimators.frequency.edge_noise import axis_form
 from emdp.estimators.frequency.measure_cells import MOST_PLACES, MeasureCells, chosen_parts
+from emdp.estimators.frequency.measure_maps import SmallMaps
 from emdp.expressions.analysis.checker import analyse, largest_quotient
 from emdp.expressions.analysis.evaluate import evaluate
 from emdp.expressions.nodes.base import Expression, lift
@@ -93,9 +94,11 @@ class MeasureRows:
 
     @property
     def shape(self) -> Shape:
-        """Cells of one part, or rows."""
+        """Cells of one part, cells of maps by parts of another axis, or rows."""
         if len(self._parts) == 1:
             return self.grid.cells.shape(())
+        if self._maps is not None:
+            return self._maps.shape
         return Shape("rows", keys=self.grid.cells.columns)
 
     def frame(self, released: Released, level: float, *, together: bool = False) -> pl.DataFrame:
@@ -104,7 +107,13 @@ class MeasureRows:
         return self._nodes().with_columns(pl.Series(self.name, values), *ends)
 
     def drawn(self, released: Released) -> pl.DataFrame:
-        """Return the nodes as they are drawn: fitted shares of one part, with the released shares' intervals."""
+        """Return the nodes as they are drawn: fitted shares of one part or in maps, with released intervals.
+
+        Nodes of several parts without a map are drawn as they were released.
+        """
+        if self._maps is not None and isinstance(self.mechanism, EdgeMechanism):
+            fit = self.density(released).get_column(self.name).to_numpy()
+            return self._maps.frame(self.name, self.mechanism, fit, _values(released))
         frame = self.frame(released, 0.95)
         return frame if len(self._parts) > 1 else frame.with_columns(self.density(released).get_column(self.name))
 
@@ -198,6 +207,11 @@ class MeasureRows:
     def _parts(self) -> tuple[Space, ...]:
         """The parts that the measure is of."""
         return chosen_parts(self.space, self.grid.cells.columns)
+
+    @cached_property
+    def _maps(self) -> SmallMaps | None:
+        """Small maps of places beside another part; none under other noise, whose sums have no interval here."""
+        return SmallMaps.of(self.grid.cells, self._parts) if isinstance(self.mechanism, EdgeMechanism) else None
 
     def filled(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return items with the neutral item's values in the columns of parts that the measure is not of."""

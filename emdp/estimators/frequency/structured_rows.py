@@ -71,8 +71,8 @@ class StructuredRows:
 
     @property
     def shape(self) -> Shape:
-        """Rows: they are of two kinds."""
-        return Shape("rows", keys=self.items)
+        """Cells of the map of places where that is one; else rows, of two kinds."""
+        return self.first.shape if self.first.shape.is_map else Shape("rows", keys=self.items)
 
     @property
     def expectation(self) -> str:
@@ -86,7 +86,9 @@ class StructuredRows:
         return self._stacked([rows.frame(values, own, together=together) for rows, values in parts])
 
     def drawn(self, released: Released) -> pl.DataFrame:
-        """Return the rows as they are drawn."""
+        """Return the rows as they are drawn: of places alone where these are a map, whose block has most of alpha."""
+        if self.first.shape.is_map:
+            return self.first.drawn(self._apart(released)[0])
         return self.frame(released, 0.95)
 
     def exact(self, statistics: Released) -> pl.DataFrame:
