@@ -121,7 +121,7 @@ def plan_select(query: Select, *, space: Space, users: int | None, records: int 
         finisher=ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.sortable),
         notes=(
             *_notes(query, needs, sizes, space),
-            *_absent_notes(aggregation, noise, query, space),
+            *_cost_of_away(aggregation, noise, query, space),
         ),
     )
 
@@ -350,7 +350,7 @@ def _choice(noise: JointNoise, needs: Sequence[Needed], shares: Sequence[float])
     return f"{noise.choice} The budget is split by weight: {shown}{more}."
 
 
-def _absent_notes(aggregation: Aggregation, noise: JointNoise, query: Select, space: Space) -> tuple[str, ...]:
+def _cost_of_away(aggregation: Aggregation, noise: JointNoise, query: Select, space: Space) -> tuple[str, ...]:
     """Say what it costs that records may be elsewhere: the constants with that point and without."""
     if space.elsewhere is None:
         return ()

@@ -47,7 +47,8 @@ class Profiling(Asking):
         neighbours : {"replace", "remove"}
             Which tables must look alike, as in ``OPTIONS (neighbours = ..)``.
         columns : iterable of str, optional
-            Columns to look at; by default all but the user's.
+            Columns to look at; by default all but the user's. Parts that have nothing to ask leave their epsilon to
+            the others: with an empty list all of it is for the records and users by records, half each.
         max_records_per_user : int
             As in SQL: a user with more counts as so many, in the number of records; in quartiles as 10 at most.
         max_groups_per_user : int

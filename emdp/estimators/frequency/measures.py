@@ -34,7 +34,7 @@ from emdp.estimators.frequency.measure_tree import (
     tree_of,
 )
 from emdp.estimators.frequency.pair_rows import PairRows
-from emdp.estimators.frequency.smoothed import with_absent
+from emdp.estimators.frequency.smoothed import notes_of_away, with_absent
 from emdp.estimators.plan import Plan
 from emdp.estimators.user_groups import GroupNoise, change_of, check_names, noise_of_groups
 from emdp.expressions.cells.aggregation import Aggregation, LabelAxis
@@ -48,7 +48,10 @@ from emdp.questions.measures import Measure
 from emdp.questions.price import Price
 from emdp.spaces import Space
 
-__all__ = ["absent_notes", "plan_measure"]
+__all__ = ["OF_MEANS", "plan_measure"]
+
+OF_MEANS = "means are of those that have one, and no distance bounds their error"
+"""What the share that has no place says of means over a measure."""
 
 BLOCK = 4
 """Side, in nodes, of the square whose share is compared with a question of its own."""
@@ -131,7 +134,7 @@ def _plan_of(query: Measure, space: Space, users: int, ways: Sequence[Way], way:
         "columns": (tree_column(column, grid, mechanism) if is_tree else column,),
         "choice": noise.choice,
         "finisher": ordered(rows, query.order, limit=query.limit, offset=query.offset, columns=rows.columns),
-        "notes": (*own, *absent_notes(space), *PAIR_NOTES[: query.pairs]),
+        "notes": (*own, *notes_of_away(space, OF_MEANS), *PAIR_NOTES[: query.pairs]),
         "has_absent": space.elsewhere is not None,
         "comparison": _comparison(ways, grid),
     }
@@ -200,15 +203,6 @@ def _notes(way: Way, users: int, price: Price, space: Space) -> tuple[str, ...]:
         f"shares of nodes are unbiased for the smoothed distribution{',' if is_edges else ' and'} have exact intervals"
         f"{' and add up to 1' if is_edges else ', and add up to 1 within their noise'}; the fit "
         "has no intervals, and a bright place of it is no finding",
-    )
-
-
-def absent_notes(space: Space) -> tuple[str, ...]:
-    if space.elsewhere is None:
-        return ()
-    return (
-        "the row with elsewhere = true is the share of everybody's records that have no place; means are of those that "
-        "have one, and no distance bounds their error",
     )
 
 

@@ -64,7 +64,10 @@ from emdp.spaces.base import Floats
 from emdp.spaces.combined.elsewhere import COLUMN
 from emdp.spaces.combined.grid import can_be_cut
 
-__all__ = ["FrequencyRows", "plan_frequencies", "with_absent"]
+__all__ = ["FrequencyRows", "notes_of_away", "plan_frequencies", "with_absent"]
+
+OF_MAPS = "divide by the rest for the map of the records that are somewhere, as pictures do"
+"""What is done with the share that has no place."""
 
 WITH_GRID = "; read the table with space=emdp.Grid(...) for cells as they are"
 JUMPS = "on a continuum the indicator of a cell has no Lipschitz constant"
@@ -184,7 +187,7 @@ def plan_frequencies(query: FrequencyQuery, *, space: Space, users: int) -> Plan
         notes=(
             *cells.notes,
             SUMMED if isinstance(noise.widest, EdgeMechanism) else RAW,
-            *_absent_notes(space, has_absent),
+            *notes_of_away(space, OF_MAPS if has_absent else None),
             *((people.text,) if people is not None and people.text else ()),
         ),
         comparison=_comparison(cells, space, noise, geometry),
@@ -219,15 +222,13 @@ def with_absent(change: Change, cells: Cells, space: Space, price: Price) -> Cha
     )
 
 
-def _absent_notes(space: Space, has_absent: bool) -> tuple[str, ...]:
+def notes_of_away(space: Space, use: str | None) -> tuple[str, ...]:
+    """Say what the row of what is elsewhere is, and how the others are read beside it; ``use`` None: there is none."""
     if space.elsewhere is None:
         return ()
-    row = (
-        "the row with elsewhere = true is the share of everybody's records that have no place; divide by the rest for "
-        "the map of the records that are somewhere, as pictures do"
-    )
-    missing = "what is elsewhere is in no cell, nor are values that no cell lists, so there is no row of it"
-    return (row if has_absent else missing,)
+    if use is None:
+        return ("what is elsewhere is in no cell, nor are values that no cell lists, so there is no row of it",)
+    return (f"the row with elsewhere = true is the share of everybody's records that have no place; {use}",)
 
 
 def _geometry(cells: Cells, space: Space) -> Geometry | None:

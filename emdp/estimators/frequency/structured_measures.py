@@ -34,7 +34,8 @@ from emdp.base.statistic import Statistic
 from emdp.estimators.columns.ordering import ordered
 from emdp.estimators.contract import Records
 from emdp.estimators.frequency.measure_structures import Structures, structures_of
-from emdp.estimators.frequency.measures import absent_notes, plan_measure
+from emdp.estimators.frequency.measures import OF_MEANS, plan_measure
+from emdp.estimators.frequency.smoothed import notes_of_away
 from emdp.estimators.frequency.structured_rows import StructuredRows
 from emdp.estimators.plan import Plan
 from emdp.mechanisms.release import JoinedMechanism
@@ -152,7 +153,7 @@ def _planned(query: Measure, structures: Structures, name: str, whole: Plan) -> 
         notes=(
             structures.note(name),
             *_notes(releases, structures, name),
-            *absent_notes(space),
+            *notes_of_away(space, OF_MEANS),
         ),
         comparison=(replace(whole.comparison[0], is_chosen=False), *structures.compared(name)),
         **shared,

@@ -200,7 +200,11 @@ class Profile:
 
     @property
     def octaves(self) -> list[tuple[str, Estimate]]:
-        """Users by records, from the first power of 2 that stands out of the noise to the last."""
+        """Users by records, from the first power of 2 that stands out of the noise to the last.
+
+        It stands out with more users than its interval is wide, six scales of noise: of 22 empty ones one does so in
+        at most 2.8 % of looks (``22 exp(-5.99)/2``), less often than a single interval misses.
+        """
         rows = list(self.users_by_records.iter_rows())
         seen = [place for place, (_, users, low, high) in enumerate(rows) if users > high - low]
         kept = rows[min(seen) : max(seen) + 1] if seen else []
