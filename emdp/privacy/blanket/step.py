@@ -136,8 +136,7 @@ def shift_down(epsilon: float) -> float:
 
 def blanket_weights(law: OutputLaw) -> Integers:
     """Return ``q``: what every item's law is at least, shape (outputs,), over ``2**62``."""
-    least = law.weights.min(axis=0)
-    return least if law.blanket is None else law.blanket
+    return np.asarray(law.weights.min(axis=0), dtype=np.int64) if law.blanket is None else law.blanket
 
 
 def output_counts(law: OutputLaw) -> Integers:
