@@ -7,6 +7,7 @@ by the sensitivity at most, and what the user adds does not depend on what other
 import datetime as dt
 import itertools
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,7 +33,8 @@ from emdp.questions.owned.relations import Relation, UserList
 from emdp.sessions.planning import plan_request
 from emdp.sql.owned.aggregates import KINDS as AGGREGATES
 from emdp.sql.owned.aggregates import OF_RECORDS
-from emdp.tables.statements.owned import owned_coordinates, owned_statement
+from emdp.tables.engines.duckdb.execution import DIALECT
+from emdp.tables.statements.owned import OwnedStatement, owned_coordinates, owned_statement
 
 KINDS = [("a", 2.5, 1, 3), ("b", 9.0, 2, 1), ("a", 0.0, 4, 2)]
 BAGS = [bag for size in range(4) for bag in itertools.combinations_with_replacement(KINDS, size)]
@@ -165,11 +167,20 @@ class Bags(Worlds):
 
     def __init__(self) -> None:
         super().__init__(1, 1)
+        self.read: dict[object, list[pl.DataFrame]] = {}
         for world, others in enumerate(OTHERS):
             for number, bag in enumerate(BAGS):
                 made = [row_of(*row) for row in (*others, *((USER, *own) for own in bag))]
                 self.connection.register("given", pl.DataFrame(made, schema=TYPES, orient="row").to_arrow())
                 self.connection.execute(f"CREATE TABLE source_rows_{world + 1}_{number} AS SELECT * FROM given")
+
+    def rows(self, statement: OwnedStatement, world: int, numbers: Sequence[int]) -> list[pl.DataFrame]:
+        """Return what a statement gives, of each table once: plans of other neighbours mostly run one and the same."""
+        lookups = tuple((name, *frame.rows()) for name, frame in statement.lookups.items())
+        asked = (statement.query.sql(DIALECT, identify=True), lookups, world, tuple(numbers))
+        if asked not in self.read:
+            self.read[asked] = super().rows(statement, world, numbers)
+        return self.read[asked]
 
     def vectors(self, plan: OwnedPlan, world: int) -> list[tuple[Any, ...]]:
         """Return what is drawn of each bag."""
