@@ -174,6 +174,10 @@ def select_of(text: str, names: Names, more: str = "", cap: int = 2) -> OwnedSel
     return found
 
 
+READ: dict[object, list[list[tuple[Any, ...]]]] = {}
+"""What the statements of a plan give of a database: plans of both relations of neighbours mostly run the same two."""
+
+
 def statistics_of(select: OwnedSelect, plan: OwnedPlan, rows: Rows) -> tuple[Any, Any]:
     """Return what is drawn, exactly, and the rows of users 1 and 2 with all their columns."""
     table = table_of(rows)
@@ -183,9 +187,13 @@ def statistics_of(select: OwnedSelect, plan: OwnedPlan, rows: Rows) -> tuple[Any
     named = {f"c{place}": made.column(column) for place, column in enumerate(sorted(made.known, key=str))}
     owned = made.select({OWNER: sql.cast(made.owner.copy(), "TEXT"), **named})  # type: ignore[union-attr]
     linked = {own.view: own.source for own in table.linked.values()}
-    with opened(table.source, statement.lookups, table.users.keys, linked=linked) as connection:
-        sums = run(connection, statement.query.sql(DIALECT, identify=True))
-        found = run(connection, owned.sql(DIALECT, identify=True))
+    texts = [query.sql(DIALECT, identify=True) for query in (statement.query, owned)]
+    lookups = tuple((name, *frame.rows()) for name, frame in statement.lookups.items())
+    asked = (*texts, lookups, table.users.keys is None, repr(rows))
+    if asked not in READ:
+        with opened(table.source, statement.lookups, table.users.keys, linked=linked) as connection:
+            READ[asked] = [run(connection, text) for text in texts]
+    sums, found = READ[asked]
     drawn = plan.prepared(owned_coordinates(plan.aggregation, sums))
     return drawn, sorted(str(row) for row in found if row[0] in ("1", "2"))
 
