@@ -162,8 +162,10 @@ class ItemDistances:
         """Distances of a large grid from the cells at the end of its axes; None where there is no such grid."""
         if not isinstance(self.space, Grid) or self.count <= MOST_IN_PAIRS:
             return None
-        # Flips and swaps of axes carry moved and mirrored pairs to such pairs.
-        return GridRows.of(self.matrix, self.space.shape, int(self.space.inner.is_map), self.representatives)
+        is_map = self.space.inner.is_map
+        # Where all axes are free, flips and swaps carry moved and mirrored pairs to such pairs, so that some items do.
+        compared = np.arange(self.count) if is_map else self.representatives
+        return GridRows.of(self.matrix, self.space.shape, int(is_map), compared)
 
     @cached_property
     def near(self) -> NearPairs | None:

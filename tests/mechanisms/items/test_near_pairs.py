@@ -64,6 +64,24 @@ def test_paths_between_all_items_are_as_short_as_stated(space: Grid) -> None:
     assert len(np.unique(near.pairs, axis=0)) == len(near.pairs)
 
 
+@pytest.mark.parametrize(
+    "space",
+    [*SPACES, Grid(Geo("lat", "lon", box=(-0.01, -0.01, 0.01, 0.01), unit="km"), (8, 8))],
+    ids=lambda space: f"{space.inner.kind}-{space.shape}",
+)
+def test_no_distance_is_farther_from_its_row_than_stated(space: Grid) -> None:
+    items = ItemDistances(space)
+    grid = items.grid_rows
+    assert grid is not None
+    places = np.stack(np.unravel_index(np.arange(items.count), space.shape))
+    fixed, free = places[: grid.fixed], places[grid.fixed :]
+    own = fixed[0] if grid.fixed else np.zeros(items.count, dtype=np.int64)
+    ends = [np.broadcast_to(axis, (items.count, items.count)) for axis in fixed]
+    apart = [np.abs(np.subtract.outer(axis, axis)) for axis in free]
+    gaps = np.abs(grid.rows[(own[:, None], *ends, *apart)] - items.matrix)
+    assert gaps.max() <= grid.uneven <= near_pairs.UNEVEN
+
+
 def test_rows_that_differ_by_latitude_are_no_free_axis() -> None:
     items = ItemDistances(chart(13, 12, north=44.0))
     rows = GridRows.of(items.matrix, (13, 12), 0, np.arange(items.count))
