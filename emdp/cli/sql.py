@@ -208,8 +208,9 @@ def query(
     read, public = loaded.table(name, period=period), loaded.public()
     # What reads released measures is no release, and is planned with those that the ledger has.
     is_reading = reads_measures(text)
+    names, promises = read.names(public), loaded.budgets(name)
     with waiting(PLANNING):
-        planned = () if is_reading else plan_request(text, read.names(public), loaded.budgets(name))
+        planned = () if is_reading else plan_request(text, names, promises)
     _check_targets(target, plot, len(planned) or 1, (*loaded.paths(), *([q] if _is_path(q) else [])))
     if is_reading and not has_charges(loaded.ledger_path, read.account):
         raise UsageError("the query reads a measure, and none was released yet; ask for one by MEASURE(*) AS name.")
@@ -218,6 +219,7 @@ def query(
             _read_measures(session, text, target, plot, explain=explain)
             return
         with waiting("answering"):
+            session.adopt(planned, names, promises)
             kept = Store(session).ask(planned, fresh=fresh)
         answers = [one.answer for one in kept]
         write_answers(answers, target)

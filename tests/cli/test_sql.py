@@ -10,6 +10,7 @@ import pytest
 
 from emdp.cli import main
 from emdp.cli.sql import HALF
+from emdp.sessions.planning import plan_request
 
 CATALOG = """
 ledger = "city.ledger"
@@ -303,3 +304,15 @@ def test_a_query_says_where_fewer_records_came_than_were_assumed(capsys: pytest.
         assert status == 0
         assert "note: fewer records match than the 50 % that the preview assumed: 16.7 %, at most" in err
         assert reused in err
+
+
+def test_a_query_is_planned_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def counted(request: object, *known: object) -> object:
+        made.append(request)
+        return plan_request(request, *known)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("emdp.sessions.planning.plan_request", counted)
+    assert run(capsys, "query", f"{KM}; {KM.replace('alpha = 10', 'alpha = 2')}")[0] == 0
+    assert len(made) == 1
