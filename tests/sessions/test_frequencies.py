@@ -111,7 +111,7 @@ def test_an_unlisted_neutral_item_has_a_row(tmp_path: Path) -> None:
     assert frame["frequency"][3] > 1 / 7
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("price", ["alpha", "epsilon"])
 @pytest.mark.parametrize("name", ["categories", "clusters", "distances", "grid", "words"])
 def test_a_release_is_charged_what_it_promises(tmp_path: Path, name: str, price: str) -> None:
