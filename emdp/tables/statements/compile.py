@@ -23,11 +23,10 @@ from emdp.expressions.nodes.categories import Case
 from emdp.expressions.nodes.leaves import Leaf
 from emdp.expressions.nodes.parts import part_of_columns
 from emdp.spaces import Grid, Space, Words
-from emdp.spaces.base import Floats
 from emdp.tables.facts import TableFacts
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.components import component_value, instant_value
-from emdp.tables.statements.formulas import leaf_formula, node_formula
+from emdp.tables.statements.formulas import choice_formula, label_formulas, label_values, leaf_formula, node_formula
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.tokens import tokens
 from emdp.tables.statements.validity import clean_columns, first_facts, second_facts
@@ -55,6 +54,9 @@ MOST_INLINE = 4
 
 MOST_OPERATIONS = 20_000
 """Most operations of one expression in a statement: twice the nodes that an expression may have."""
+
+MOST_SPELLED = 16
+"""Labels of a part up to which an engine other than DuckDB compares them one by one."""
 
 DIALECT = "duckdb"
 """The engine that reads one column of a file alone."""
@@ -105,6 +107,7 @@ def compile_items(table: TableFacts, expressions: Sequence[Expression], *, is_ch
     joins: list[exp.Join] = []
     lookups: dict[str, pl.DataFrame] = {}
     known: dict[Expression, Sql] = {}
+    spelled: dict[str, Sql] = {}
     for index, own in by_part.items():
         part = space.parts[index]
         if part.labels is None and not isinstance(part, Grid):
@@ -112,7 +115,14 @@ def compile_items(table: TableFacts, expressions: Sequence[Expression], *, is_ch
             known.update((leaf, leaf_formula(leaf, space, columns)) for leaf in own)
             continue
         name = f"lookup_{index}"
-        lookups[name], neutral = _lookup(part, own)
+        found, neutral = _lookup(part, own)
+        if _is_spelled_out(table, index, is_checked=is_checked):
+            names = [f"value_{index}_{position}" for position in range(len(own))]
+            label = sql.column(name_in_items(index, part.columns[0], part))
+            spelled.update(zip(names, label_formulas(label, found, neutral), strict=True))
+            known.update(zip(own, map(sql.column, names), strict=True))
+            continue
+        lookups[name] = found
         joins.append(lookup_join(index))
         for position, leaf in enumerate(own):
             value = sql.column(f"value_{position}", name)
@@ -123,9 +133,24 @@ def compile_items(table: TableFacts, expressions: Sequence[Expression], *, is_ch
         if index not in by_part and space.parts[index].labels is not None:
             lookups[f"lookup_{index}"] = label_table(space.parts[index])
             joins.append(lookup_join(index))
-    values = tuple(_formula(expression, known) for expression in expressions)
-    rows = item_rows(table, sorted({*by_part, *every}), flags=is_checked).subquery("items", copy=False)
-    return CompiledItems(rows, tuple(joins), values, lookups, is_somewhere(space) if absent else None)
+    formulas = tuple(_formula(expression, known) for expression in expressions)
+    rows = item_rows(table, sorted({*by_part, *every}), flags=is_checked)
+    if spelled:
+        kept = {own.alias_or_name: sql.column(own.alias_or_name) for own in rows.expressions}
+        rows = sql.select({**kept, **spelled}, rows.subquery("labels", copy=False))
+    items = rows.subquery("items", copy=False)
+    return CompiledItems(items, tuple(joins), formulas, lookups, is_somewhere(space) if absent else None)
+
+
+def _is_spelled_out(table: TableFacts, index: int, *, is_checked: bool) -> bool:
+    """Return whether the values of a part's labels are written into the statement, and no table is joined for them.
+
+    Spark looks a text up in a joined table at the cost of the rest of a mean; DuckDB joins it for next to nothing.
+    """
+    labels = table.space.parts[index].labels
+    if labels is None or is_checked or index in elsewhere_parts(table.space):
+        return False
+    return table.source.engine != DIALECT and len(labels) <= MOST_SPELLED
 
 
 def elsewhere_parts(space: Space) -> tuple[int, ...]:
@@ -335,20 +360,9 @@ def _lookup(part: Space, leaves: Sequence[Expression]) -> tuple[pl.DataFrame, li
         data = {"label": [label_text(label) for label in labels]}
     neutral_values = []
     for position, leaf in enumerate(leaves):
-        data[f"value_{position}"] = _label_values(leaf, part, items)
-        neutral_values.append(float(_label_values(leaf, part, neutral)[0]))
+        data[f"value_{position}"] = label_values(leaf, part, items)
+        neutral_values.append(float(label_values(leaf, part, neutral)[0]))
     return pl.DataFrame(data), neutral_values
-
-
-def _choice(branch: Sql, values: Sequence[Sql]) -> Sql:
-    tests = [sql.compare(branch.copy(), "=", sql.number(number)) for number in range(len(values) - 1)]
-    return sql.case(zip(tests, values[:-1], strict=True), values[-1])
-
-
-def _label_values(leaf: Expression, part: Space, items: Floats) -> Floats:
-    # A case is joined by the number of the branch that a label chooses; its branches are compiled apart.
-    branches = tuple(np.full(len(items), float(number)) for number in range(len(leaf.operands)))
-    return leaf.values_on(part, items, branches)
 
 
 def _formula(expression: Expression, known: Mapping[Expression, Sql]) -> Sql:
@@ -357,7 +371,7 @@ def _formula(expression: Expression, known: Mapping[Expression, Sql]) -> Sql:
     for node in walk(expression):
         operands = [done[id(operand)].copy() for operand in node.operands]
         if isinstance(node, Case):
-            done[id(node)] = _choice(known[node], operands)
+            done[id(node)] = choice_formula(known[node], operands)
         elif node in known:
             done[id(node)] = known[node].copy()
         else:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+import polars as pl
 from sqlglot import exp
 
 from emdp.base.errors import InternalError
@@ -13,11 +15,12 @@ from emdp.expressions.nodes.arithmetic import Add, Divide, Multiply, Negate, Sub
 from emdp.expressions.nodes.base import Column, Constant, Expression
 from emdp.expressions.nodes.leaves import DistanceTo, Dot
 from emdp.spaces import Space
+from emdp.spaces.base import Floats
 from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.kinds import sql_of
 
-__all__ = ["called_function", "leaf_formula", "node_formula"]
+__all__ = ["called_function", "choice_formula", "label_formulas", "label_values", "leaf_formula", "node_formula"]
 
 
 BINARY: dict[type[Expression], Callable[[Sql, Sql], Sql]] = {
@@ -82,6 +85,49 @@ def leaf_formula(leaf: Expression, space: Space, columns: Mapping[str, Sql]) -> 
             for name, weight in zip(part.part.columns, part.found.tolist(), strict=True)
         )
     raise InternalError(f"the engine has no formula for a {type(leaf).__name__} leaf; please report it.")
+
+
+def label_values(leaf: Expression, part: Space, items: Floats) -> Floats:
+    """Return a leaf's values on items of a finite part; of a case the number of the branch that each chooses.
+
+    The branches of a case are compiled apart.
+    """
+    branches = tuple(np.full(len(items), float(number)) for number in range(len(leaf.operands)))
+    return leaf.values_on(part, items, branches)
+
+
+def label_formulas(label: Sql, values: pl.DataFrame, neutral: Sequence[float]) -> list[Sql]:
+    r"""Return the SQL of leaves on a finite part by comparisons of its label, that of no label and of NULL as neutral.
+
+    Parameters
+    ----------
+    label : Sql
+        The text of a record's label.
+    values : polars.DataFrame
+        The labels, and the values of each leaf in a column ``value_0`` and so on.
+    neutral : sequence of float
+        The leaves' values at the neutral item.
+
+    >>> frame = pl.DataFrame({"label": ["a", "b", "c"], "value_0": [1.0, 2.0, 1.0]})
+    >>> label_formulas(sql.column("kind"), frame, [2.0])[0].sql("duckdb")
+    'CASE WHEN "kind" IN (\'a\', \'c\') THEN 1.0e0 ELSE 2.0e0 END'
+    """
+    found = []
+    for position, other in enumerate(neutral):
+        labels: dict[str, list[Sql]] = {}
+        for name, value in values.select("label", f"value_{position}").rows():
+            # By its text, which tells -0.0 from 0.0.
+            if repr(value) != repr(other):
+                labels.setdefault(repr(value), []).append(sql.text(name))
+        tests = [(exp.In(this=label.copy(), expressions=own), sql.number(float(text))) for text, own in labels.items()]
+        found.append(sql.case(tests, sql.number(other)) if tests else sql.number(other))
+    return found
+
+
+def choice_formula(branch: Sql, values: Sequence[Sql]) -> Sql:
+    """Return the SQL of the value that a whole number from 0 chooses."""
+    tests = [sql.compare(branch.copy(), "=", sql.number(number)) for number in range(len(values) - 1)]
+    return sql.case(zip(tests, values[:-1], strict=True), values[-1])
 
 
 def _clamp(value: Sql, low: float, high: float) -> Sql:

@@ -12,9 +12,11 @@ from emdp.base.versions import check_version
 check_version("sqlglot", sqlglot.__version__)
 
 __all__ = [
+    "ABSENT",
     "Sql",
     "add",
     "both",
+    "bounded",
     "call",
     "case",
     "cast",
@@ -47,6 +49,9 @@ TYPE_NAMES = {
 }
 
 Sql = exp.Expr
+
+ABSENT = "emdp_absent"
+"""What is noted of a sum or mean: see :func:`bounded`."""
 
 
 def number(value: float) -> Sql:
@@ -128,6 +133,19 @@ def shift(value: Sql, exponent: int) -> Sql:
 def divide(left: Sql, right: Sql) -> Sql:
     """Return ``left / right`` on doubles."""
     return exp.Paren(this=exp.Div(this=left, expression=right, typed=False, safe=False))
+
+
+def bounded(aggregate: Sql, absent: int = 0) -> Sql:
+    """Note of a sum or mean that it is of integers of at most 51 bits, and return it.
+
+    A sum counts NULL as 0. A mean may take it for ``absent``, which is as good as leaving it out: it is one of the
+    values that the operand may have, and the operand of a row that keeps the declared rules is never NULL.
+
+    >>> bounded(exp.Sum(this=column("x"))).meta[ABSENT]
+    0
+    """
+    aggregate.meta[ABSENT] = absent
+    return aggregate
 
 
 def combine(terms: Sequence[Sql], join: Callable[[Sql, Sql], Sql]) -> Sql:

@@ -62,7 +62,9 @@ def means_statement(
     means = []
     for index, (value, exponent) in enumerate(zip(items.values, exponents, strict=True)):
         scaled = items.counted(sql.cast(sql.shift(value, exponent), "BIGINT"))
-        mean = exp.Avg(this=scaled) if space.slots is None else _over_slots(scaled, items, space.slots)
+        absent = round(Fraction(neutral[index]) * Fraction(2) ** exponent)
+        own_mean = sql.bounded(exp.Avg(this=scaled), absent)
+        mean = own_mean if space.slots is None else _over_slots(scaled, items, space.slots)
         means.append(exp.alias_(mean, f"mean_{index}", quoted=True, copy=False))
     per_user = exp.Select(expressions=[sql.column(USER), *means]).from_(items.relation, copy=False)
     for join in items.joins:
@@ -75,14 +77,14 @@ def user_sums(count: int) -> list[Sql]:
     sums: list[Sql] = [exp.alias_(exp.Count(this=exp.Star()), "present", quoted=True)]
     for index in range(count):
         whole = sql.cast(sql.column(f"mean_{index}"), "BIGINT")
-        sums.append(exp.alias_(exp.Sum(this=whole), f"sum_{index}", quoted=True))
+        sums.append(exp.alias_(sql.bounded(exp.Sum(this=whole)), f"sum_{index}", quoted=True))
     return sums
 
 
 def _over_slots(scaled: Sql, items: CompiledItems, slots: int) -> Sql:
     """Return a user's sum over the larger of the slots and the number of records that are somewhere, as a DOUBLE."""
     count = exp.Count(this=exp.Star()) if items.test is None else exp.Sum(this=items.counted(sql.integer(1)))
-    return sql.divide(exp.Sum(this=scaled), sql.call("GREATEST", count, sql.integer(slots)))
+    return sql.divide(sql.bounded(exp.Sum(this=scaled)), sql.call("GREATEST", count, sql.integer(slots)))
 
 
 def finished_means(statement: LinearStatement, row: Sequence[Any], n: int) -> list[Fraction]:

@@ -262,7 +262,7 @@ def _square(value: Sql) -> Sql:
 
 
 def _total(value: Sql) -> Sql:
-    return sql.call("COALESCE", exp.Sum(this=value), sql.integer(0))
+    return sql.call("COALESCE", sql.bounded(exp.Sum(this=value)), sql.integer(0))
 
 
 def _sums(by_user: exp.Select, totals: OwnedTotals) -> exp.Select:

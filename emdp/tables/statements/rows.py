@@ -6,7 +6,7 @@ shared sub-expressions and long IN lists out of it, which then raise.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from sqlglot import exp
@@ -154,12 +154,16 @@ def summand_of(writer: Writer, node: Node, columns: Columns, low: float, high: f
         f"emdp_{index}": writer.literal(float(number), Kind.DOUBLE)
         for index, number in enumerate((low, high, high - low, 2.0**bits), start=1)
     }
-    whole = filled(parsed(placed("round(({0} - {1}) / {3} * {4})")), {"emdp_0": value, **numbers})
-    inside = writer.guard(filled(parsed(placed("CAST({0} AS BIGINT)")), {"emdp_0": whole}))
+    inside = writer.nearest({"emdp_0": value, **numbers})
     text = "CASE WHEN {0} < {1} THEN CAST(0 AS BIGINT) WHEN {0} <= {2} THEN {5} " + (
         f"WHEN {{0}} > {{2}} AND NOT isnan({{0}}) THEN CAST({2**bits} AS BIGINT) END"
     )
     return filled(parsed(placed(text)), {"emdp_0": value, **numbers, "emdp_5": inside})
+
+
+def _nearest(own: Mapping[str, Sql]) -> Sql:
+    whole = filled(parsed(placed("round(({0} - {1}) / {3} * {4})")), own)
+    return _tried(filled(parsed(placed("CAST({0} AS BIGINT)")), {"emdp_0": whole}))
 
 
 def _tried(tree: Sql) -> Sql:
@@ -185,7 +189,7 @@ def _literal(value: Value, kind: Kind) -> Sql:
     return filled(parsed(f"CAST('{iso(value)}' AS {kind.value})"), {})
 
 
-DUCKDB = Writer(_spelling, _literal, _tried)
+DUCKDB = Writer(_spelling, _literal, _tried, _nearest)
 """DuckDB's way of writing."""
 
 

@@ -51,6 +51,8 @@ class Writer:
     spelling: Callable[[Form, tuple[Value, ...]], str]
     literal: Callable[[Value, Kind], Sql]  # From a value and its kind to a tree
     guard: Callable[[Sql], Sql]  # Puts one operator that may raise where it cannot
+    # From numbers to `({0} - {1}) / {3} * {4}` of them, from 0 to `2**50`, as the nearest BIGINT, halves up
+    nearest: Callable[[Mapping[str, Sql]], Sql]
 
     def write(self, node: Node, columns: Columns) -> Sql:
         """Return a row expression as a tree.

@@ -99,8 +99,8 @@ def corner_sums(layout: Layout, summed: Callable[[Sql], Sql], records: Sql) -> d
 def summed_part(layout: Layout, part: Sql) -> Sql:
     """Return the exact sum of integers, times their records' weights where these differ."""
     if layout.weight is not None:
-        part = sql.multiply(sql.cast(part, "HUGEINT"), sql.column(WEIGHT))
-    return exp.Sum(this=part)
+        return exp.Sum(this=sql.multiply(sql.cast(part, "HUGEINT"), sql.column(WEIGHT)))
+    return sql.bounded(exp.Sum(this=part))
 
 
 def rule_sums(layout: Layout) -> dict[str, Sql]:

@@ -28,7 +28,7 @@ from emdp.tables.statements.spelled import MOST_NODES, Writer, grouped
 
 CASES = cases()
 NAMED: Callable[[Column], sql.Sql] = lambda column: sql.column(column.name)  # noqa: E731
-LEAF, WHOLE = DUCKDB, Writer(DUCKDB.spelling, DUCKDB.literal, grouped)
+LEAF, WHOLE = DUCKDB, Writer(DUCKDB.spelling, DUCKDB.literal, grouped, DUCKDB.nearest)
 """The compiler, and the same without any TRY, to be put into one as a whole."""
 
 

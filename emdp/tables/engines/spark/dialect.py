@@ -8,6 +8,9 @@ Whole numbers. Spark's cast of a double to an integer drops the fraction, where 
 first. Its sum of 64-bit integers overflows at 64 bits, and its average of them adds up doubles, in any order. So an
 integer ``a`` is summed as its upper part ``floor(a/2**26)`` and its lower 26 bits, both in 64 bits: exact for up to
 ``2**37`` terms of up to ``2**51`` in size (``expressions/numbers/fixed_point.py``), and put together as DECIMAL(38,0).
+``TRY_SUM`` carries a second column from task to task, of whether there was a term. So sums that the compilers note as
+of such integers (:func:`emdp.tables.statements.fragments.bounded`) are ``SUM``, which is the same up to ``2**37``
+terms. Only beyond, where ``TRY_SUM`` gives NULL, it raises, or goes round outside ANSI mode: no sum is exact there.
 
 A user's mean is the two sums, each turned into a double, put together and divided by the number of records. Up to
 ``2**27`` records of a user both conversions are exact; sum and quotient round once each, and beyond the upper sum's
@@ -31,6 +34,7 @@ from emdp.base.errors import InternalError
 from emdp.base.frames import DAY_MICROSECONDS
 from emdp.tables.engines.spark.text import operands_apart, operators_as_calls
 from emdp.tables.engines.spark.types import DECIMAL, DOUBLE, HUGE, NOTHING, TEXT, WHOLE, Kinds, kinds_of
+from emdp.tables.statements import fragments as sql
 from emdp.tables.statements.formulas import called_function
 from emdp.tables.statements.fragments import Sql
 from emdp.tables.statements.tokens import unguarded
@@ -137,7 +141,7 @@ def _sum(node: Sql, kinds: _Kinds) -> Sql:
         return _call("TRY_SUM", value)
     if kinds[id(value)] != WHOLE:
         raise InternalError("Spark was asked for a sum that depends on the order of rows; please report it.")
-    high, low = _halves(value)
+    high, low = _halves(node)
     unit = _cast(_integer(2**LOW_BITS), "DECIMAL(10, 0)")
     return exp.Paren(this=exp.Add(this=exp.Mul(this=_cast(high, "DECIMAL(20, 0)"), expression=unit), expression=low))
 
@@ -146,18 +150,20 @@ def _avg(node: Sql, kinds: _Kinds) -> Sql:
     value = node.this
     if kinds[id(value)] != WHOLE:
         raise InternalError("Spark was asked for a mean that depends on the order of rows; please report it.")
-    high, low = _halves(value)
+    high, low = _halves(node)
     unit = exp.Var(this=f"{2.0**LOW_BITS!r}D")
     total = exp.Add(this=exp.Mul(this=_cast(high, "DOUBLE"), expression=unit), expression=_cast(low, "DOUBLE"))
     records = _call("NULLIF", _call("COUNT", value.copy()), _integer(0))
     return exp.Paren(this=exp.Div(this=exp.Paren(this=total), expression=_cast(records, "DOUBLE")))
 
 
-def _halves(value: Sql) -> tuple[Sql, Sql]:
-    """Return the sums of the upper and of the lower parts of an integer."""
+def _halves(node: Sql) -> tuple[Sql, Sql]:
+    """Return the sums of the upper and of the lower parts of the integers that a sum or mean is of."""
+    value: Sql = node.this
+    function = "SUM" if sql.ABSENT in node.meta else "TRY_SUM"
     high = _call("SHIFTRIGHT", value.copy(), exp.Var(this=str(LOW_BITS)))
     mask = exp.Paren(this=exp.BitwiseAnd(this=exp.Paren(this=value.copy()), expression=_integer(2**LOW_BITS - 1)))
-    return _call("TRY_SUM", high), _call("TRY_SUM", mask)
+    return _call(function, high), _call(function, mask)
 
 
 def _typed_cast(node: Sql, kinds: _Kinds) -> Sql:
@@ -292,7 +298,7 @@ def _short(number: Sql) -> Sql:
 def _window(node: Sql, kinds: _Kinds) -> Sql:
     """Return a window; what stands for a sum or mean is made of several aggregates, each of which is a window."""
     value: Sql = node.this
-    parts = [found for found in value.walk() if isinstance(found, exp.Anonymous) and found.name == "TRY_SUM"]
+    parts = [found for found in value.walk() if isinstance(found, exp.Anonymous) and found.name in ("SUM", "TRY_SUM")]
     for found in parts if parts else [value]:
         over = {key: node.args[key] for key in ("order", "spec") if node.args.get(key) is not None}
         keys = [own.copy() for own in node.args.get("partition_by") or ()]

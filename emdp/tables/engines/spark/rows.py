@@ -4,6 +4,8 @@
 raises on no value in ANSI mode. DATE is days and TIMESTAMP microseconds since 1970, as the sources hand them out.
 """
 
+from collections.abc import Mapping
+
 import polars as pl
 from sqlglot import exp
 
@@ -99,9 +101,20 @@ def _literal(value: Value, kind: Kind) -> Sql:
     return parsed(f"CAST('{micros if kind is Kind.TIMESTAMP else micros // DAY_MICROSECONDS}' AS BIGINT)").copy()
 
 
+def _nearest(own: Mapping[str, Sql]) -> Sql:
+    """Round halves up as ``(floor(2 x) + 1) >> 1``: Spark's ``ROUND`` writes a double as text and reads its digits.
+
+    Of ``x = k + f`` with a whole ``k`` and ``0 <= f < 1`` the product ``2 x`` is exact, and its floor ``2 k``, or ``2 k
+    + 1`` where ``f >= 1/2``; half of one more than that, without the fraction, is ``k``, or ``k + 1``.
+    """
+    twice = filled(parsed(placed("floor(({0} - {1}) / {3} * {4} * CAST('2.0' AS DOUBLE))")), own)
+    more = sql.call("TRY_ADD", twice, parsed("CAST(1 AS BIGINT)").copy())
+    return sql.call("SHIFTRIGHT", more, parsed("1").copy())
+
+
 DIALECT = "spark"
 
-SPARK = Writer(_spelling, _literal, lambda tree: tree)
+SPARK = Writer(_spelling, _literal, lambda tree: tree, _nearest)
 """Spark's way of writing: no spelling raises."""
 
 

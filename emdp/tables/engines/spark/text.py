@@ -109,6 +109,9 @@ def _one_apart(select: exp.Select) -> None:
         return
     operands: dict[Sql, str] = {}
     for found in sums:
+        if isinstance(found, exp.Avg) and sql.ABSENT in found.meta:
+            # What is never NULL needs no count of its own: Spark counts rows once for all means.
+            found.set("this", sql.call("COALESCE", found.this, sql.integer(found.meta[sql.ABSENT])))
         name = operands.setdefault(found.this, f"operand_{len(operands)}")
         found.set("this", sql.column(name))
     named = [exp.alias_(value, name, quoted=True, copy=False) for value, name in operands.items()]

@@ -68,6 +68,8 @@ SUMS = {
     "sum": exp.Sum(this=A),
     "mean": exp.Avg(this=A),
     "sum of products": exp.Sum(this=sql.multiply(sql.cast(A, "HUGEINT"), sql.integer(2**24))),
+    "bounded sum": sql.bounded(exp.Sum(this=A)),
+    "bounded mean": sql.bounded(exp.Avg(this=sql.call("COALESCE", A, sql.integer(3))), 3),
     "rows": exp.Count(this=exp.Star()),
     "chosen": exp.CountIf(this=B),
     "none": sql.call(

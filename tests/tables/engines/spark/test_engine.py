@@ -94,6 +94,23 @@ def _close(one: pl.DataFrame, other: pl.DataFrame) -> bool:
 
 
 @pytest.mark.slow
+def test_labels_are_compared_as_they_are_joined_and_as_on_duckdb(rows: Any, monkeypatch: Any) -> None:
+    from emdp.tables.statements import compile as compiler
+
+    odd = emdp.Product(SPACE.parts[0], emdp.Categories("kind", ["it's", "bar", "b\\ar"], on_invalid="neutral"))
+    other = ROWS.with_columns(kind=pl.Series(["it's", "b\\ar", None, "bar", "its", "it's"]))
+    for space, own, one in ((SPACE, ROWS, "cafe"), (odd, other, "it's")):
+        values = [emdp.category_is(one), emdp.category_is("bar") * col("x") - emdp.category_is(one)]
+        wanted = mean_of_user_means(read(own, space=space), values).open()
+        assert all(wanted)
+        for most in (len(KINDS), len(KINDS) - 1):
+            monkeypatch.setattr(compiler, "MOST_SPELLED", most)
+            table = read(rows.sparkSession.createDataFrame(own.to_arrow()), space=space)
+            assert bool(compiler.compile_items(table, values).joins) == (most < len(KINDS))
+            assert mean_of_user_means(table, values).open() == wanted
+
+
+@pytest.mark.slow
 def test_bags_and_rules_are_those_of_duckdb(rows: Any) -> None:
     tables = [read(source) for source in (ROWS, rows)]
     for user in (1, 3, 4):

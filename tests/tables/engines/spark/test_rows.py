@@ -75,7 +75,10 @@ def test_letters_have_one_lower_case(spark: Any) -> None:
 
 def test_summands_are_those_of_duckdb(spark: Any) -> None:
     y = Column("t", "c0", Kind.DOUBLE)
-    values = [(value,) for value in [*VALUES[Kind.DOUBLE], 0.1, 2.9999]]
+    # Halves of a unit of 2**-18, and what is nearest to them: half up, as in DuckDB.
+    halves = [-1.5 + (2 * place + 1) * 2.0**-19 for place in (0, 1, 2, 77, 2**19 - 1, 2**20 - 1)]
+    near = [math.nextafter(half, end) for half in halves for end in (-2.0, 3.0)]
+    values = [(value,) for value in [*VALUES[Kind.DOUBLE], 0.1, 2.9999, *halves, *near]]
     import duckdb
     import polars as pl
 

@@ -4,7 +4,9 @@ import duckdb
 import pytest
 from sqlglot import exp, parse_one
 
+from emdp.tables.engines.spark.dialect import to_spark
 from emdp.tables.engines.spark.text import operands_apart, operators_as_calls
+from emdp.tables.engines.spark.types import DOUBLE, WHOLE
 from emdp.tables.statements import fragments as sql
 
 A, B = sql.column("a"), sql.column("b")
@@ -87,3 +89,15 @@ def test_what_needs_no_layer_or_is_not_known_stays(text: str) -> None:
     query = parse_one(text, read="duckdb")
     operands_apart(query)
     assert query.sql("duckdb") == text
+
+
+def test_what_is_noted_as_bounded_is_a_plain_sum_and_its_mean_is_of_no_null() -> None:
+    value = sql.cast(sql.multiply(sql.column("x"), sql.number(8)), "BIGINT")
+    texts = []
+    for mean in (exp.Avg(this=value.copy()), sql.bounded(exp.Avg(this=value.copy()), 7)):
+        query = exp.select("u", mean).from_("t").group_by("u")
+        texts.append(to_spark(query, {"t": {"u": WHOLE, "x": DOUBLE}}, {"t": "v"}).sql("spark"))
+    plain, bounded = texts
+    operand = "TRY_CAST(RINT(`*`(`x`, 8.0e0D)) AS BIGINT)"
+    assert f"COALESCE({operand}, 7L) AS `operand_0`" in bounded
+    assert bounded.replace(f"COALESCE({operand}, 7L)", operand).replace("SUM(", "TRY_SUM(") == plain
