@@ -133,6 +133,10 @@ def test_one_that_takes_the_place_of_sparks_is_refused_before_a_charge(session: 
         lambda: engine.mean_of_user_means(table, [X]),
         table.validate,
     ]
+    if name == "TRY_SUM":
+        # A mean calls it no more: its sums are bounded.
+        assert engine.mean_of_user_means(table, [X]).open()
+        return
     for ask in asked[: 2 if name in {"sum", "rint"} else 3]:
         with pytest.raises(UsageError, match=r"a function of its own in place of Spark's '.*'; read the table in a"):
             ask()
