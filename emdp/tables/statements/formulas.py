@@ -110,7 +110,7 @@ def label_formulas(label: Sql, values: pl.DataFrame, neutral: Sequence[float]) -
 
     >>> frame = pl.DataFrame({"label": ["a", "b", "c"], "value_0": [1.0, 2.0, 1.0]})
     >>> label_formulas(sql.column("kind"), frame, [2.0])[0].sql("duckdb")
-    'CASE WHEN "kind" IN (\'a\', \'c\') THEN 1.0e0 ELSE 2.0e0 END'
+    'CASE WHEN (("kind" = \'a\') OR ("kind" = \'c\')) THEN 1.0e0 ELSE 2.0e0 END'
     """
     found = []
     for position, other in enumerate(neutral):
@@ -119,7 +119,10 @@ def label_formulas(label: Sql, values: pl.DataFrame, neutral: Sequence[float]) -
             # By its text, which tells -0.0 from 0.0.
             if repr(value) != repr(other):
                 labels.setdefault(repr(value), []).append(sql.text(name))
-        tests = [(exp.In(this=label.copy(), expressions=own), sql.number(float(text))) for text, own in labels.items()]
+        tests = [
+            (sql.either(sql.compare(label.copy(), "=", one) for one in own), sql.number(float(text)))
+            for text, own in labels.items()
+        ]
         found.append(sql.case(tests, sql.number(other)) if tests else sql.number(other))
     return found
 
