@@ -152,8 +152,15 @@ def write_visits(session: Any, path: Path, rows: int, users: int, files: int, *,
     made.write.parquet(str(path))
 
 
+_own: dict[tuple[int, str], int] = {}
+"""Ticks that each process below this one took by itself when it was last looked at, by its number and start."""
+
+
 def tree_seconds() -> float:
-    """Return the CPU seconds of this process and all below it, those that have ended among them."""
+    """Return the CPU seconds of this process and all below it, those that have ended among them if they were seen.
+
+    A worker that Spark ends as idle is waited for by nobody, so that no parent is told its time.
+    """
     stats = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -161,12 +168,13 @@ def tree_seconds() -> float:
                 fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
                 continue
-            stats[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
+            stats[int(entry.name)] = (int(fields[1]), fields[19], sum(map(int, fields[11:13])))
     ours, grown = {os.getpid()}, True
     while grown:
-        more = {pid for pid, (parent, _) in stats.items() if parent in ours} - ours
+        more = {pid for pid, (parent, *_) in stats.items() if parent in ours} - ours
         ours, grown = ours | more, bool(more)
-    return sum(stats[pid][1] for pid in ours if pid in stats) / TICK
+    _own.update({(pid, stats[pid][1]): stats[pid][2] for pid in ours if pid in stats})
+    return sum(_own.values()) / TICK
 
 
 def asked(session: Any, rows: Any, groups: list[str], users: int, records: int, ledger: Path) -> dict[str, float]:
