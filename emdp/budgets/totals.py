@@ -1,9 +1,10 @@
 """Totals of a ledger's tables, stated in its chain, so that a session need not add up all that was ever charged.
 
 An entry of kind ``"totals"`` says of each table what its budgets had paid, and what was set aside in them, by all
-entries before it. A session that opens the ledger later begins there (:mod:`emdp.ledger.start`). Tables with a budget
-per period, and those whose periods have lists of users, are not summed up: what counts for whom depends on who asks,
-so that their charges are read. So are those of a table of whose charges one names no budget by its kind.
+entries before it. A session that opens the ledger later begins there (:mod:`emdp.ledger.start`). Of a budget per
+period, or history, they say what each period was charged. Tables whose periods have lists of users are not summed up:
+what counts for whom depends on who asks, so that their charges are read. So are those of a table of whose charges one
+names no budget by its kind.
 
 **Theorem.** Let every totals entry state what :func:`totals_of` finds in the entries before it. Then an account that
 begins at the newest totals and replays the charges after them is the account of all charges, and what is outstanding

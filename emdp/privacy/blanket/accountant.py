@@ -142,8 +142,9 @@ def blanket_alpha(law: OutputLaw, m: int, N: int, delta: float) -> float:
     -------
     float
         ``alpha``, with which the release is ``(alpha, delta)`` d_EM-DP, bounded: certified as a float, and larger
-        than the smallest such number by less than 1e-4 of it in ordinary cases, or by 1e-3 of it next to composition.
-        0 if all items have one law; ``inf`` if nothing is certified, or the law has more than 2**24 ordered pairs.
+        than the smallest such number by less than 1e-4 of it in ordinary cases, or by 1e-3 of it next to composition;
+        where near pairs stand for all, by the law's stretch, at most 5 % more. 0 if all items have one law; ``inf``
+        if nothing is certified, or the law has more than 2**24 ordered pairs.
 
     References
     ----------
