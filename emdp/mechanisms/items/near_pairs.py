@@ -103,10 +103,10 @@ class GridRows:
 def near_pairs(grid: GridRows) -> NearPairs | None:
     """Return near pairs of a grid with a small stretch; None where there are none, or hardly fewer than all.
 
-    >>> line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
-    >>> near = near_pairs(GridRows.of(line, (4,), 0, np.arange(4)))
+    >>> line = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+    >>> near = near_pairs(GridRows.of(line, (5,), 0, np.arange(5)))
     >>> near.pairs.tolist(), round(near.stretch, 12)
-    ([[0, 1], [1, 2], [2, 3], [1, 0], [2, 1], [3, 2]], 1.0)
+    ([[0, 1], [1, 2], [2, 3], [3, 4], [1, 0], [2, 1], [3, 2], [4, 3]], 1.000000000001)
     """
     shape = grid.rows.shape[1:]
     count = math.prod(shape)
