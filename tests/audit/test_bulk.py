@@ -245,7 +245,7 @@ def _found(case: Case, planned: Planned, tables: Neighbours, seed: int) -> tuple
     return finding, claim.epsilon
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("kind", CASES)
 def test_an_honest_release_stands_and_one_with_seven_tenths_of_its_noise_is_found(
     kind: str, monkeypatch: pytest.MonkeyPatch
@@ -323,7 +323,7 @@ COUNTED = {
 """Of as many users, mixed, by how often messages of a kind come."""
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("kind", COUNTED)
 def test_seven_tenths_of_the_noise_is_found_in_the_counts_of_all_messages(
     kind: str, monkeypatch: pytest.MonkeyPatch
@@ -368,7 +368,7 @@ def _vector_way(model: Any, rounds: Any, is_sampled: bool, users: int = 40) -> L
 ENDS = [(-50 << 20, -50 << 20), (50 << 20, 50 << 20)]
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize(
     ("is_sampled", "rounds", "model"),
     [

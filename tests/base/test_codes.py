@@ -46,6 +46,7 @@ def test_numbers_stay(number: str) -> None:
         assert kept[2] is None or found.sentence == kept[2]
 
 
+@pytest.mark.slow
 def test_each_sentence_of_the_code_has_a_number() -> None:
     table = read_table()
     known = {(line[1], line[3]) for line in table} | {line[2] for line in table if line[2]}

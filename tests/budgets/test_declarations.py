@@ -214,6 +214,7 @@ class TestPeriods:
         with pytest.raises(LedgerError, match="validated under the users of period W46"):
             weekly("W47", "W46.parquet")
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("is_declared_anew", [False, True])
     def test_one_state_has_one_list_whatever_it_is_called(
         self, weekly: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_declared_anew: bool

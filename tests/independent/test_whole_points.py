@@ -121,6 +121,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bags", "rho"), SHAPES)
 def test_points_and_records_that_are_elsewhere_cost_what_they_claim(
     monkeypatch: Any, bags: list[tuple[exact.Bag, ...]], rho: float

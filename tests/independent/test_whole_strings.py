@@ -212,6 +212,7 @@ def check_mixed_search(monkeypatch: Any, tables: list[tuple[Bag, ...]], alphabet
     assert exact.hockey_stick(P, Q, levels).max() > delta
 
 
+@pytest.mark.slow
 def test_a_mixed_prefix_search_of_two_levels_costs_what_it_claims(monkeypatch: Any) -> None:
     check_mixed_search(monkeypatch, [((0,), (0,), (0,), (0,)), ((2,), (0,), (0,), (0,))], b"a")
 

@@ -44,7 +44,7 @@ def numeric() -> Iterator[tuple[tuple[Kind, ...], list[Node]]]:
             yield kinds, own
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize(("kinds", "nodes"), list(numeric()), ids=lambda part: "")
 def test_every_value_lies_in_its_range(kinds: tuple[Kind, ...], nodes: list[Node]) -> None:
     choices = [ENDS[kind][:5] if len(kinds) < 3 else ENDS[kind][:2] for kind in kinds]

@@ -420,6 +420,7 @@ def test_d_em_adjustment_of_too_many_items_is_refused_before_the_charge(tmp_path
     assert session.frequencies(epsilon=1.0, adjust="simplex").frame["frequency_adjusted"].sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_a_preview_costs_nothing_and_agrees(tmp_path: Path) -> None:
     session = opened(tmp_path, SPACES["grid"], "epsilon", emdp.UserDP(3.5))
     for model in ("central", "local"):

@@ -45,7 +45,7 @@ BAGS = [bag for size in range(1, 4) for bag in itertools.combinations_with_repla
 OTHERS = [((2.0, "b"),) * 2, ((0.5, "a"), (-1.0, "b"), (1.25, "a"))]
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("items", ["COUNT(*)", "SUM(x)", "COUNT(*), SUM(x), AVG(x)"])
 @pytest.mark.parametrize("keys", ["", "kind, "])
 @pytest.mark.parametrize("noise", ["", ", delta = 1e-6, noise = 'gaussian'"])

@@ -115,7 +115,7 @@ def too_many(count: int) -> float:
     return float(scipy.stats.binom.sf(count - 1, RELEASES, LEVEL))
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("name", list(STATEMENTS))
 def test_intervals_cover_and_previews_are_what_happens(name: str, table: emdp.Table) -> None:
     plan = planned(name, table)

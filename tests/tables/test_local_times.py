@@ -53,7 +53,7 @@ def space_of(zone: str) -> emdp.spaces.Space:
     return emdp.Product(*parts)
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 @pytest.mark.parametrize("is_naive", [True, False])
@@ -92,6 +92,7 @@ def test_where_no_offset_is_known_the_item_is_invalid(request: Any, engine: str)
         strict.validate()
 
 
+@pytest.mark.slow
 def test_times_of_texts_and_words_have_zones_too(tmp_path: Any) -> None:
     (tmp_path / "t.csv").write_text(
         "user,ts,s\n1,2024-03-10 06:59:59,cat dog\n1,2024-03-10 07:00:00Z,dog\n1,2024-03-10T09:00:00+02:00,cat\n"

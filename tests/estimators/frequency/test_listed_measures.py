@@ -183,6 +183,7 @@ def test_what_is_refused() -> None:
     assert listed_ways(emdp.measure(alpha=1.0), Interval("x", 0, 1), 100) == []
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("factor", [1.0, 0.6])
 def test_an_audit_of_a_square_of_places_breaks_less_noise(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     square = [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]

@@ -49,6 +49,7 @@ def measure(
         return session.measure(alpha=2000.0, name="m", structure=structure)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("absent", [False, True])
 def test_maps_are_sums_of_nodes_with_the_intervals_of_the_sums(absent: bool, tmp_path: Path) -> None:
     with emdp.testing.seeded(3):
@@ -89,6 +90,7 @@ def test_maps_are_sums_of_nodes_with_the_intervals_of_the_sums(absent: bool, tmp
     assert answer.plot().text.startswith("Map of m by lat, lon in hour ")
 
 
+@pytest.mark.slow
 def test_listed_values_have_a_map_each_and_the_rare_ones_one_together(tmp_path: Path) -> None:
     with emdp.testing.seeded(4):
         answer = measure(Categories("kind", KINDS), tmp_path)

@@ -112,6 +112,7 @@ def flow_cost(mechanism: Any, change: np.ndarray) -> float:
     return float(found.fun)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("structure", ["given zone", "each given zone", "independent"])
 def test_no_two_bags_need_more_flow_in_all_blocks_than_their_distance(structure: str) -> None:
     """Bags of two records, POT for their distance: some pair needs as much as it has, so that less noise breaks it."""

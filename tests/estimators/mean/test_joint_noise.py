@@ -158,7 +158,7 @@ def neighbours() -> tuple[list[Any], list[tuple[int, int]], Any]:
     return [SMALL.encode(frame) for frame in frames], pairs, d_em_pairs(frames, pairs, SMALL)
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("condition", range(len(CONDITIONS)))
 @pytest.mark.parametrize("items", range(len(VALUES)))
 @pytest.mark.parametrize(

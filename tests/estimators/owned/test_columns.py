@@ -32,6 +32,7 @@ def test_three_equal_laplace_draws_have_their_closed_form(level: float) -> None:
     assert math.exp(-0.93 * width) * ((0.93 * width) ** 2 + 5 * 0.93 * width + 8) / 8 > 1 - level
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("weights", [(3.0, 1.0, 0.25), (1.0, 1.0, 0.0), (1.0, -2.0, 4.0)])
 def test_laplace_draws_of_any_weights_are_within_their_width(weights: Sequence[float]) -> None:
     # Power: with 0.7 of the width about 12 % of the draws miss, and with 1.3 of it about 2 %: both fail.

@@ -122,7 +122,7 @@ def test_costs_of_all_groups_move_by_no_more_than_the_choice_is_for(neighbours: 
     assert 0.99 * bound < moved <= bound
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @GROUPED
 @NEIGHBOURS
 @pytest.mark.parametrize("most", [1, 2])

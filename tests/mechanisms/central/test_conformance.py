@@ -170,7 +170,7 @@ class TestIntervals:
             gaussian.scale * norm.ppf((1 + level) / 2), rel=1e-9
         )
 
-    @pytest.mark.quarter
+    @pytest.mark.seventh
     @kinds
     @pytest.mark.parametrize("d", [1, 2, 6])
     def test_coverage(self, kind: str, d: int) -> None:

@@ -158,6 +158,7 @@ def test_few_users_over_several_octaves_are_looked_for_above_the_fullest() -> No
     assert alone.cap <= 2**5
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 def test_a_selection_of_nobody_has_a_cap_of_one_record(neighbours: Neighbours) -> None:
     """The fullest bin of noise is any of the 21: half of all caps would be above 500."""

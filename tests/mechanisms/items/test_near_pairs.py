@@ -112,6 +112,7 @@ def test_alpha_from_near_pairs_is_at_least_that_from_all(space: Grid, alpha0: fl
     assert every <= alpha <= every * law.stretch * 1.04
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("turn", [0.1, 0.2, 0.35])
 def test_the_worst_pair_may_be_none_of_the_near_ones(turn: float) -> None:
     # a message of one bit whose chance rises evenly along a direction between those of near pairs

@@ -55,7 +55,7 @@ def share_of_hits(answer: emdp.Answer, narrowed: float = 1.0) -> float:
 SLACK = 5 * math.sqrt(LEVEL * (1 - LEVEL) / GROUPS)
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("name", COLUMNS)
 def test_intervals_hold_as_often_as_they_say(answers: dict[str, emdp.Answer], name: str) -> None:
     assert share_of_hits(answers[name]) >= LEVEL - SLACK

@@ -67,7 +67,7 @@ FORMS: dict[str, Aggregation] = {
 """The rules that are broken are mostly so by a user who is not chosen."""
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("ext", ["parquet", "csv"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", BROKEN)
@@ -78,7 +78,7 @@ def test_nothing_is_said_where_a_rule_is_broken(name: str, form: str, ext: str, 
     assert aggregate_checked(table, FORMS[form]) is None
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("users", [3, 5, [1, 2, 3], [1, 2, 3, 4]], ids=["all", "more", "listed", "more listed"])
 @pytest.mark.parametrize("ext", ["parquet", "csv"])
 @pytest.mark.parametrize("form", FORMS)

@@ -149,6 +149,7 @@ print(mean_of_user_means(view, [emdp.col("hour")]).open())
 """
 
 
+@pytest.mark.slow
 def test_the_machines_time_zone_changes_nothing(tmp_path: Path) -> None:
     times = [datetime(2023, 12, 31, 23, 30, tzinfo=UTC), datetime(2024, 6, 1, 2, 15, tzinfo=UTC)]
     pl.DataFrame({"user": [1, 2], "ts": times}).write_parquet(tmp_path / "t.parquet")

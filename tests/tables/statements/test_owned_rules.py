@@ -64,6 +64,7 @@ def drawn(rng: np.random.Generator, size: int, bad: float) -> dict[str, Sequence
     return {"user": users, "x": values, "kind": kinds, "place": places}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", TEXTS)
 def test_random_tables_are_told_apart_as_the_rules_tell_them(name: str, tmp_path: Path) -> None:
     rng, seen = np.random.default_rng(7), set()
@@ -96,6 +97,7 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("ext", ["csv", "parquet"])
 @pytest.mark.parametrize("name", BROKEN)
 def test_nothing_is_said_where_a_rule_is_broken_by_a_record_that_a_filter_leaves_out(
@@ -109,6 +111,7 @@ def test_nothing_is_said_where_a_rule_is_broken_by_a_record_that_a_filter_leaves
             assert aggregate_checked(session.table, totals_of(session, text)) is None
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("users", [4, [1, 2, 3], [1, 2, 3, 4]], ids=["number", "list", "longer list"])
 def test_other_rules_and_lists_of_users(users: Any, tmp_path: Path) -> None:
     for space in (SPACE, CLAMPED):

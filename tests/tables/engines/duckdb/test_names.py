@@ -156,7 +156,7 @@ def statistics(table: Table, name: str) -> list[Any]:
     return found
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("name", worlds.WORLDS)
 def test_no_function_of_a_file_is_one_of_a_statement(
     files: tuple[Path, Path], name: str, monkeypatch: pytest.MonkeyPatch
@@ -234,7 +234,7 @@ def answered(path: Path, space: emdp.Space, query: Any, folder: Path) -> list[di
             return session.answer(query).frame.to_dicts()
 
 
-@pytest.mark.quarter
+@pytest.mark.seventh
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_answers_of_every_kind_are_those_of_a_file_without_macros(
     files: tuple[Path, Path], kind: str, tmp_path: Path
