@@ -42,6 +42,7 @@ TIGHT = {"KRR", "GKRR", "OneBit", "HadamardResponse", "Optimal"}
 """Randomizers of which some event has the whole loss with a large probability."""
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", RANDOMIZERS)
 def test_every_randomizer_stands_and_is_seen_to_lose(kind: str) -> None:
     report = audit_randomizer(RANDOMIZERS[kind], trials=20_000, confidence=CERTAIN)

@@ -134,6 +134,7 @@ def printed(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str])
     return lambda: "".join((*capfd.readouterr(), caplog.text))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_refused_request_says_the_same_whatever_the_records(
     kind: Kind, tmp_path: Path, printed: Callable[[], str]

@@ -80,6 +80,7 @@ def test_a_csv_file_whose_first_row_has_no_end_is_refused(place: Path, packed: b
         open_source(name).schema()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize(("tail", "is_refused"), [(40_000_000, True), (1000, False)])
 def test_a_last_row_that_the_engine_would_leave_out_is_refused(

@@ -63,6 +63,7 @@ def test_rules_are_pinned_after_a_charge(
     ask()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("other", "said"), OTHERS)
 def test_a_validation_that_fails_pins_too(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], said: str
@@ -278,6 +279,7 @@ class TestOtherNames:
             assert {entry.table for entry in ledger.entries()} == {"", "visits"}
             assert len(ledger.entries(name, "charge")) == 2
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("path", ["./visits.parquet", "sub/../visits.parquet", "link.parquet", "hard.parquet", "*"])
     def test_other_ways_to_the_files(
         self, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str

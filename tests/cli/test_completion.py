@@ -17,6 +17,7 @@ def completed(folder: Path, words: str, place: int) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("words", "place", "found"),
     [

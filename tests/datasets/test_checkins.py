@@ -32,6 +32,7 @@ def km(lat, lon, to_lat, to_lon):
     return np.hypot(111.2 * (lat - to_lat), 84.2 * (lon - to_lon))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("records", [1, 2, 999, 30_001])
 @pytest.mark.parametrize("users", [1, 7, 300])
 def test_the_number_of_rows_is_exact_and_users_are_listed(tmp_path, users, records):

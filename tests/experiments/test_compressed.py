@@ -32,6 +32,7 @@ def test_table_of_the_document(
     assert (rows - 1) / n + 1024 * found**2 / rows == pytest.approx(closed_error, rel=4e-3)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("rows", "multiplier", "delta"), [(1, 4.5, 1e-6), (8, 2.3, 1e-6), (128, 1.16, 1e-6), (8, 6.0, 1e-9)]
 )

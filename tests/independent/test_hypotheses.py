@@ -563,6 +563,7 @@ def named(part: Any) -> str:
     return part if isinstance(part, str) else ""
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("module", "hypothesis", "call"), [*ROWS, *PRIVACY], ids=named)
 def test_a_violated_hypothesis_raises(module: str, hypothesis: str, call: Call) -> None:
     with pytest.raises((UsageError, RefusedError)) as caught:

@@ -43,6 +43,7 @@ running, server = _TEAM.running, _TEAM.server
 ENTRIES = (-1.0, 1.0, 0.7, 1 - 2.0**-53, 5e-324, 1e-160, 0.0)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("dimension", [1, 3, 1024])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_gradients_stay_in_the_ball_at_the_ends_of_floats(dimension, loss):

@@ -297,6 +297,7 @@ def test_slips_of_the_owner_are_refused(server, ledger):
     assert ledger.verify() == ledger.head()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("statement", "words"),
     [

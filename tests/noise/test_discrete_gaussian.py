@@ -51,6 +51,7 @@ def test_law_agrees_with_sums(scale: float) -> None:
     assert discrete_gaussian_standard_deviation(scale) == pytest.approx(math.sqrt(square), rel=1e-11)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("tail", [1.0, 0.5, 0.05, 1e-3, 1e-9])
 def test_quantile_is_the_least(scale: float, tail: float) -> None:

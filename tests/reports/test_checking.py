@@ -91,6 +91,7 @@ def test_stated_levels_stay_and_the_rest_is_split_by_weight(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["emdp.toml", "prices.toml"]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("budget", [0.3, 0.7, 1.0, 6.1, 49.9])
 @pytest.mark.parametrize("count", [3, 7, 13])
 def test_levels_add_up_to_the_budget_in_decimals(tmp_path, budget, count):
@@ -114,6 +115,7 @@ TARGETS = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("what", "target"), TARGETS)
 def test_a_target_is_met_and_seven_tenths_of_the_level_miss_it(tmp_path, what, target):
     text = TOP + "budget = { alpha = 50.0 }\n" + entry("A", asked(what), f"target_error = {target}")

@@ -43,6 +43,7 @@ def test_a_text_that_a_spreadsheet_would_run_is_exact_in_parquet_alone(tmp_path:
     assert pl.read_parquet(written[2]).to_series(0).to_list() == ["=1+1", "@x", "a"]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("title", "stem"),
     [

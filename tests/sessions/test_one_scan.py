@@ -127,6 +127,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_of_new_data_the_statement_of_the_one_scan_runs_on_no_rows(name: str, steps: list[str], tmp_path: Path) -> None:
     with opened(tmp_path) as session:
@@ -167,6 +168,7 @@ def test_where_somebody_else_was_faster_the_other_statement_runs_on_no_rows_befo
     assert len(ran) == 2
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_what_is_too_long_with_the_rules_alone_is_answered(
     name: str, ran: list[str], steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -54,6 +54,7 @@ def expressions_of(translated: tuple[Translated, ...]) -> dict[str, Expression]:
     return found
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_accepted_statement_has_its_constants(path: Path, spaces: dict[str, Names]) -> None:
     expected = read(path)

@@ -291,6 +291,7 @@ def _arguments(space: emdp.Space) -> dict[str, object]:
     return {name: value for name, value in space.to_json().items() if name not in {"kind", "on_invalid"}}
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("box", "point"),
     [

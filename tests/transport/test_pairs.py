@@ -28,6 +28,7 @@ def city_bags(users: int, seed: int = 0) -> dict[int, dict[str, Any]]:
     return bags
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("workers", [None, 1, 2, 5])
 def test_pairs_equal_single_distances(workers: int | None) -> None:
     bags = city_bags(12)

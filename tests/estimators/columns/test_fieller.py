@@ -74,6 +74,7 @@ class TestQuantile:
         exact = float(scipy.stats.norm.isf((1 - level) / 2)) * sigma
         assert exact < law.quantile(theta, level) < exact * (1 + 1e-9) + 1e-9 * sigma
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
     @pytest.mark.parametrize("units", [1.5, 2.9, 5.3])
     @pytest.mark.parametrize("theta", [0.0, 0.3, -1.0, 4.7])

@@ -80,6 +80,7 @@ def test_without_noise_the_interval_is_the_value() -> None:
     assert (low, high) == pytest.approx((1.25, 1.25), abs=1e-12)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("conditional", [False, True])
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 def test_coverage_is_at_least_the_level(conditional: bool, kind: str) -> None:

@@ -191,6 +191,7 @@ def test_alpha_pays_for_every_neighbour_on_small_spaces(space: Space) -> None:
     assert worst >= alpha * (1 - 1e-6)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.kind)
 @pytest.mark.parametrize("method", ["hadamard", "krr", "subset", "projective", "response"])
 def test_alpha_of_messages_pays_for_every_neighbour_on_small_spaces(space: Space, method: str) -> None:

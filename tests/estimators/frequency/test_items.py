@@ -48,6 +48,7 @@ def test_ties_deep_in_noise_go_to_the_least_variance() -> None:
     assert variances[best] <= NEAR**2 * min(variances.values())
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("items", "users", "epsilon", "method"),
     [

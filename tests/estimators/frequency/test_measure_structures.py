@@ -38,6 +38,7 @@ def rows_of(plan: Any) -> Any:
     return getattr(plan.finisher, "finisher", plan.finisher)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("users", [300, 7115, 10**6])
 @pytest.mark.parametrize("kinds", [False, True])
 def test_all_structures_are_told_and_auto_is_the_nearest(users: int, kinds: bool) -> None:
@@ -75,6 +76,7 @@ def test_other_spaces_have_none(space: Space) -> None:
         plan_structured(emdp.measure(alpha=5.0, structure="given zone"), space=space, users=500)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("elsewhere", [None, 0.5])
 @pytest.mark.parametrize("structure", ["given zone", "each given zone", "independent"])
 def test_fractions_of_each_part_add_up_to_at_most_one(structure: str, elsewhere: float | None) -> None:

@@ -101,6 +101,7 @@ def test_randomizers_of_the_library() -> None:
     assert krr.estimate_variance().max() / 1000 >= ResponseErrors(p, q, q, np.arange(4), 1000).variances.max()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "model",
     [

@@ -112,6 +112,7 @@ def power_curve(alpha0: float, shuffled: int, w: float) -> tuple[Floats, Floats]
     return np.append(0, np.cumsum(q[order])), np.append(0, np.cumsum(p[order]))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("alpha0", "m", "shuffled", "delta", "w_min", "tight"),
     [

@@ -52,6 +52,7 @@ def test_a_user_is_in_one_octave_of_the_groups_that_count(keys: Any) -> None:
     assert max(sum(abs(a - b) for a, b in zip(one, other, strict=True)) for one, other in pairs) == 2
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize(
     ("items", "keys", "others"),

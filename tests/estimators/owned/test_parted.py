@@ -110,6 +110,7 @@ HEAD = "SELECT WITH USER_PRIVACY OPTIONS (epsilon = {}, neighbours = 'remove', m
 FROM = "FROM t WHERE c IS NULL OR c <> 'z'"
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("cap", ["5", "auto"])
 @pytest.mark.parametrize("part", ["SUM(CASE WHEN c = 'a' THEN x ELSE 0 END)", "SUM(x) FILTER (WHERE c = 'a')"])
 def test_they_are_those_sums(session: emdp.Session, part: str, cap: str) -> None:

@@ -91,6 +91,7 @@ def test_range_holds_and_is_tight(name: str, low: float, high: float) -> None:
     assert known.high - values.max() <= loose * known.spread
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("name", "low", "high"), CASES)
 def test_computed_values_are_within_the_rounding_bound(name: str, low: float, high: float) -> None:
     function, _, exact = FUNCTIONS[name]

@@ -222,6 +222,7 @@ def test_the_law_on_a_square_loses_the_flow_and_no_more(shift: tuple[int, int, i
     assert max(math.log(c / moved[y]) for y, c in less.items() if y in moved and max(map(abs, y)) <= 3) > steps / units
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", [EdgeLaplaceMechanism, EdgeGaussianMechanism])
 @pytest.mark.parametrize("factor", [0.7, 1.0, 1.3])
 def test_intervals_have_power(kind: type[EdgeMechanism], factor: float) -> None:

@@ -159,6 +159,7 @@ def test_mixing_helps_above_the_point_at_which_it_was_said_to_end() -> None:
         assert place_sign_epsilon(epsilon0, USERS, DELTA) == pytest.approx(noted, abs=6e-3)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("rounds", "epsilon0", "error", "by_closed_form", "its_error"),
     [

@@ -64,6 +64,7 @@ def relative_errors(name: str, users: int, neighbours: Neighbours, runs: int, sa
     return math.sqrt(float(np.mean(squares))) / whole, best / whole
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("neighbours", ["remove", "replace"])
 @pytest.mark.parametrize(
     ("name", "users", "most"),

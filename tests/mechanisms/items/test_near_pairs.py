@@ -101,6 +101,7 @@ def test_all_pairs_are_looked_at_elsewhere(space: Space) -> None:
     assert ItemDistances(space).near is None
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("space", SPACES[:1] + SPACES[4:5], ids=["plane", "map"])
 @pytest.mark.parametrize(("alpha0", "m", "N"), [(6.0, 20, 10**5), (9.0, 5, 10**6)])
 def test_alpha_from_near_pairs_is_at_least_that_from_all(space: Grid, alpha0: float, m: int, N: int) -> None:

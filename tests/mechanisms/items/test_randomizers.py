@@ -146,6 +146,7 @@ def test_alpha0_is_that_of_the_weights_and_never_above_the_request(kind: str, na
     assert randomizer.w_min == randomizer.items.matrix[randomizer.items.matrix > 0].min()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(25))
 def test_alpha0_on_random_metrics(seed: int) -> None:
     generator = np.random.default_rng(seed)

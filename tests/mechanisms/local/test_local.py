@@ -21,6 +21,7 @@ def chance(own: OneBitCoordinate, value: float) -> float:
     return 0.5 + 0.5 * own.strength * (value - own.centre) / own.half
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-3.0, 5.0), (10.0, 10.5)])
 @pytest.mark.parametrize("alpha", [1e-3, 0.5, 4.0, 60.0])
 @pytest.mark.parametrize("stretch", [1.0, 7.0])
@@ -69,6 +70,7 @@ def test_signs_have_their_law(is_dealt: bool) -> None:
         assert abs(float(estimate) - value) < 6 * deviation
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("is_dealt", [False, True])
 @pytest.mark.parametrize("value", [0.02, 0.5])
 def test_intervals_of_bits_cover(is_dealt: bool, value: float) -> None:

@@ -25,6 +25,7 @@ def kind_of(method: str) -> type[FrequencyOracle]:
     return load()
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("users", "epsilon", "delta", "items", "method", "epsilon0", "deviation"),
     [

@@ -87,6 +87,7 @@ def number_at(law: ScalarRandomizer, position: int) -> Fraction:
     return (law._origin + position) * Fraction(2) ** law._unit_exponent
 
 
+@pytest.mark.quarter
 @pytest.mark.usefixtures("small_grid")
 @pytest.mark.parametrize("kind", FINITE)
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -264,6 +265,7 @@ def test_intervals_cover(kind: type[ScalarRandomizer], epsilon: float) -> None:
         assert held <= 0.8 + limit
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("users", [3, 40])
 def test_intervals_cover_for_few_users(kind: type[ScalarRandomizer], users: int) -> None:
@@ -282,6 +284,7 @@ def test_intervals_cover_for_any_number_of_users(kind: type[ScalarRandomizer], e
     assert held >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / runs)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("kind", LAWS)
 def test_intervals_tighten_and_stay_in_the_range(kind: type[ScalarRandomizer]) -> None:
     law = kind(-1.0, 1.0, 1.0)

@@ -50,6 +50,7 @@ def fixed(means: npt.ArrayLike) -> Integers:
 # ---- The curator's noise is calibrated to what one user really moves.
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 @pytest.mark.parametrize("window", [(0.0, 6.0), (-0.1, 0.2), (-50.0, 50.0), (1e6, 1e6 + 0.3), (0.3, 1e5)])
 @pytest.mark.parametrize("exponent", [0, 7, 40])
@@ -373,6 +374,7 @@ def test_mixed_messages_of_a_vector_are_accounted_as_sent(monkeypatch: pytest.Mo
 # ---- What the ledger is told.
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("model", "delta", "expressions"),
     [("central", 0.2, ("x",)), ("central", 1e-6, ("x", "y")), ("shuffle", 1e-6, ("x",)), ("local", 0.0, ("x", "y"))],

@@ -85,6 +85,7 @@ class TestBest:
 
 
 class TestCandidates:
+    @pytest.mark.quarter
     @pytest.mark.parametrize(
         ("model", "epsilon", "users"), [*product(("central", "local"), (1e-5, 0.1, 3.0, 50.0), (1, 2, 3, 1000))]
     )

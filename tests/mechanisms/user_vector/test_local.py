@@ -79,6 +79,7 @@ def largest_loss(laws: list[dict[Any, Fraction]]) -> Fraction:
     return max(max(law[message] for law in laws) / min(law[message] for law in laws) for message in laws[0])
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("is_sampled", [True, False])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0 / 3.0, 2.0])
 def test_messages_are_pure_by_enumeration(is_sampled: bool, epsilon: float) -> None:

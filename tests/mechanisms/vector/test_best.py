@@ -21,6 +21,7 @@ def test_known_orders(norm: float, kind: type, epsilon: float) -> None:
         assert type(best_vector(norm, dimension, 1.0, epsilon, 5000)) is kind
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("norm", [1, 1.2, 2, 5, math.inf])
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 @pytest.mark.parametrize("epsilon", [0.5, 12.0])

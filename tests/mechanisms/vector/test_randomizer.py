@@ -110,6 +110,7 @@ class TestSigns:
 
 @every_kind
 class TestConformance:
+    @pytest.mark.quarter
     @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.3, 40.0])
     @pytest.mark.parametrize("dimension", [1, 5, 16])
     def test_epsilon_never_exceeds_what_was_asked(self, kind: str, epsilon: float, dimension: int) -> None:

@@ -115,6 +115,7 @@ def discrete_laplace_delta(epsilon: float, scale: float, shifts: list[int]) -> f
     return float(np.sum(masses * np.maximum(0.0, -np.expm1(epsilon - losses))))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("scale", [1.0, 4.0, 16.0, 64.0])
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("delta", [0.3, 1e-2, 1e-4])
@@ -247,6 +248,7 @@ BATCHES: list[list[Event]] = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("batch", BATCHES)
 def test_a_price_covers_its_events_and_no_lower_one_does(batch: list[Event]) -> None:
     check_price(price_batch(batch))

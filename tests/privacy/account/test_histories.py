@@ -103,6 +103,7 @@ def test_shares_that_differ_cost_twice_as_much(apart: float) -> None:
     assert worst == pytest.approx(2.0 / apart)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(200))
 def test_no_loss_is_above_what_was_charged(seed: int) -> None:
     draw = random.Random(seed)
@@ -151,6 +152,7 @@ def test_a_history_has_no_further_period() -> None:
         check_history(charged(history(100.0, 3), charges[:1]), [GuaranteeEvent(EmdDP(0.1))], ["W1", "W2", "W4", "W3"])
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(10))
 def test_in_pieces_or_at_once_a_history_has_the_same(seed: int) -> None:
     draw = random.Random(seed)

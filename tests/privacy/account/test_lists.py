@@ -29,6 +29,7 @@ def test_known_answers() -> None:
     assert account_of_list(BUDGET, chained, "d", "b").level == 7
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(150))
 def test_no_user_is_charged_more_than_the_account_says(seed: int) -> None:
     """Random people on random lists, lists that are apart not always known to be: each person's own sum, by hand."""

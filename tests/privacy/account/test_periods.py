@@ -74,6 +74,7 @@ class TestUnits:
         with pytest.raises(LedgerError):
             period_account(PER_PERIOD, [*charges, charge(1.0, "W1")], "W1")
 
+    @pytest.mark.quarter
     @pytest.mark.parametrize("seed", range(20))
     def test_in_pieces_or_at_once_every_period_has_what_its_own_charges_give(self, seed: int) -> None:
         draw = random.Random(seed)

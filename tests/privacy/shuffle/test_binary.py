@@ -30,6 +30,7 @@ def plain_delta(epsilon: float, n: int, epsilon0: float, ones: int) -> float:
     return float(exact_delta(Fraction(math.exp(epsilon)), n, Fraction(math.exp(epsilon0)), ones))
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("n", [2, 3, 6, 25])
 @pytest.mark.parametrize("epsilon0", [0.2, 1.0, 4.0])
 def test_the_divergence_is_exact_and_rounded_up(n: int, epsilon0: float) -> None:

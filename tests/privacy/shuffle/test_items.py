@@ -348,6 +348,7 @@ def test_what_contradicts_the_randomizer_is_refused() -> None:
     assert shuffle_alpha(5.0, 2, 100, 0.0, randomizer=Response(2.0)) == pytest.approx(4.0)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("m", "N"), [(1, 2), (100, 10**5), (10**5, 10**5), (1000, 10**8), (10**10, 10**10)])
 def test_one_inversion_is_fast(m: int, N: int) -> None:
     shuffle_alpha0(1.0, 2, 10, 1e-6)

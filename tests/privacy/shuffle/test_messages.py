@@ -130,6 +130,7 @@ def exact_pair(others: int, tilt: float) -> list[tuple[Decimal, Decimal]]:
     return masses
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("others", [0, 1, 2, 7])
 @pytest.mark.parametrize("tilt", [1e-8, 1e-3, 1.0, 12.0])
 def test_rounding_is_outward_at_the_ends(others: int, tilt: float) -> None:

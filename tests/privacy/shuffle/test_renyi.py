@@ -39,6 +39,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(("n", "epsilon0", "order", "upper", "mixture", "lower"), TABLE)
 def test_the_table_of_the_theory(
     n: int, epsilon0: float, order: int, upper: float, mixture: float, lower: float
@@ -288,6 +289,7 @@ def test_conversion_agrees_with_dp_accounting(delta: float) -> None:
     assert renyi_epsilon(table.__getitem__, delta, list(table)) == pytest.approx(epsilon, rel=1e-9)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("rounds", "value"), [(1, 0.182412), (2, 0.263860), (4, 0.381902), (16, 0.802140), (64, 1.696927)]
 )

@@ -172,6 +172,7 @@ def hadamard(K: int, epsilon0: float) -> np.ndarray:
     return np.concatenate([chance, 1 / K - chance], axis=1)
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     ("kind", "n"), [("2rr", 2), ("2rr", 4), ("2rr", 6), ("3rr", 2), ("3rr", 4), ("4rr", 3), ("hadamard", 3)]
 )

@@ -33,6 +33,7 @@ def composed(start: Floats, times: Floats, rates: Floats, gaps: Floats) -> Float
     return power
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("seed", range(40))
 def test_no_chain_exceeds_the_bound(seed: int) -> None:
     random = np.random.default_rng(seed)

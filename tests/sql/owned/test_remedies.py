@@ -115,6 +115,7 @@ def pasted(text: str, refused: SqlError) -> str:
     return text
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("text", BARE)
 def test_one_remedy_says_all_that_a_statement_lacks(session: emdp.Session, text: str) -> None:
     statement = f"SELECT WITH USER_PRIVACY OPTIONS (epsilon = 1.0) {text}"

@@ -259,6 +259,7 @@ def test_operations_are_grouped_as_duckdb_groups_them() -> None:
     assert compared > 1200
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize(
     "path", sorted((Path(__file__).parents[1] / "accepted").glob("*.sql")), ids=lambda path: path.stem
 )

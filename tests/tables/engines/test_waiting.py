@@ -114,6 +114,7 @@ QUESTIONS: dict[str, Callable[[emdp.Session], Any]] = {
 }
 
 
+@pytest.mark.quarter
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_whatever_reads_records_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     rows = {"who": [*range(200)], "x": [0.25, 0.5] * 100, "k": ["a", "b"] * 100}
