@@ -103,7 +103,7 @@ def test_date_diff_counts_as_duckdb(unit: str) -> None:
     times = [time for time in VALUES[Kind.TIMESTAMP] if time is not None]
     rows = [(one, other) for one in times[::3] for other in times[::2]]
     statement = f"SELECT date_diff('{unit}', ?::TIMESTAMP, ?::TIMESTAMP)"
-    expected = [duckdb.execute(statement, row).fetchone() for row in rows]
+    expected = [duckdb.execute(statement, row).fetchall()[0] for row in rows]
     assert in_duckdb([node], kinds, rows) == expected
 
 
